@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/outer_product/sharing.hpp"
 #include "output.hpp"
 #include "plan.hpp"
 
@@ -31,10 +32,19 @@ struct Layer {
 /// Throws ArgumentError naming an option that makes no sense, or if there is no model.
 std::vector<Layer> layers_of(const Model& model);
 
+/// What small weights take that share calls, as in a synchronizer's buckets.
+struct SharedCalls {
+  std::size_t weights = 0;
+  std::size_t calls = 0;
+  double seconds = 0;  ///< beside a rank's own products
+};
+
 struct Advice {
   std::vector<Layer> layers;
-  std::vector<Forecast> forecasts;  ///< one a layer
-  double dense_seconds = 0;         ///< of all sums of a step, beside a rank's own products, which a step makes anyway
+  std::vector<Forecast> forecasts;                 ///< one a layer, as if its weights shared no call
+  std::vector<outer_product::Shared> shared = {};  ///< one a layer, by dsop
+  SharedCalls factors = {}, gradients = {};        ///< by dsop
+  double dense_seconds = 0;  ///< of all sums of a step, beside a rank's own products, which a step makes anyway
   double dsop_seconds = 0;
 
   double gain() const { return dense_seconds / dsop_seconds; }

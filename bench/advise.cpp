@@ -115,7 +115,18 @@ void print_advice(std::ostream& out, const Line& line, const Advice& advice) {
         << std::defaultfloat;
     if (const std::string equals = equals_of(forecast); !equals.empty()) out << "# as fast: " << equals << '\n';
   }
+  const auto print_shared = [&](const SharedCalls& shared, const char* what) {
+    if (shared.weights > 1)
+      out << "# " << shared.weights << " weights share calls that " << what << ", " << shared.calls
+          << " in all: " << in_ms(shared.seconds) << '\n';
+  };
+  print_shared(advice.factors, "gather their factors");
+  print_shared(advice.gradients, "sum their gradients");
   out << std::flush;
+}
+
+const char* text_of(outer_product::Shared shared) {
+  return shared == outer_product::Shared::factors ? "factors" : "gradient";
 }
 
 void write_advice(std::ostream& out, const Line& line, const Advice& advice) {
@@ -134,10 +145,12 @@ void write_advice(std::ostream& out, const Line& line, const Advice& advice) {
                                 {"dense_choice", forecast.dense.algorithm},
                                 {"dense_seconds", forecast.dense.seconds()},
                                 {"pays_to_batch", nullptr},
+                                {"shares", nullptr},
                                 {"step_seconds", nullptr},
                                 {"machine", forecast.plan.machine.source},
                                 {"host", host_facts()}};
     if (forecast.factors_pay_to_pairs) json["pays_to_batch"] = *forecast.factors_pay_to_pairs / layer.pairs_a_sample;
+    if (advice.shared[i] != outer_product::Shared::nothing) json["shares"] = text_of(advice.shared[i]);
     if (line.step_ms > 0) json["step_seconds"] = line.step_ms / 1e3 + advice.dsop_seconds;
     out << json_text(json) << '\n';
   }

@@ -34,6 +34,15 @@ class Advise(Refusing):
         _, rows = advised("--lstm", "512-512", "--batch", "2", "--time-steps", "20", *ON_A_GIGABIT)
         self.assertEqual([(row["rows"], row["columns"], row["pairs"], row["weights"]) for row in rows], [(512, 2048, 40, 2)])
 
+    def test_small_layers_share_calls(self) -> None:
+        many, few = ("-".join(["64"] * (layers + 1)) for layers in (100, 1))
+        printed, rows = advised("--model", many, "--batch", "2", *ON_A_GIGABIT)
+        self.assertEqual([(row["weights"], row["shares"]) for row in rows], [(100, "factors")])
+        self.assertTrue(printed[-1].startswith("# 100 weights share calls that gather their factors, 1 in all: "), printed)
+        seconds = float(printed[-1].split(": ")[1].split(" ms")[0]) / 1e3
+        self.assertLess(seconds, 50 * rows[0]["predicted_seconds"])
+        self.assertFalse(any("share" in line for line in advised("--model", few, "--batch", "2", *ON_A_GIGABIT)[0]))
+
     def test_no_gain(self) -> None:
         printed, _ = advised("--model", "64-64", "--batch", "500", *ON_A_GIGABIT)
         self.assertTrue(printed[0].startswith("no gain: "), printed[0])

@@ -6,6 +6,10 @@
 #include <cstddef>
 #include <iostream>
 #include <limits>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "kernels/threads.hpp"
 #include "product_cases.hpp"
@@ -104,4 +108,62 @@ TEMPLATE_TEST_CASE("the rounding error stays within its bound", "[kernels]", flo
         CHECK(failures == 0);
       }
   }
+}
+
+TEMPLATE_TEST_CASE("products of a list have the bits of each by itself, whatever their parts and threads", "[kernels]",
+                   float, double) {
+  using dsop::Factors;
+  using dsop::kernels::Product;
+  struct Layer {
+    Matrix<TestType> a, b, c, expected;
+    std::vector<Factors<TestType>> parts = {};
+  };
+  for (const InstructionSet set : available_instruction_sets())
+    for (const std::size_t threads : Sizes{1, 3}) {
+      std::vector<Layer> layers;
+      for (const auto& [n, m, inner] :
+           {std::tuple{1, 1, 1}, {70, 33, 5}, {5, 300, 0}, {200, 260, 12}, {64, 64, 40}, {9, 20, 1100}})
+        for (int repeated = 0; repeated < 6; ++repeated) {
+          const auto seed = static_cast<unsigned>(layers.size());
+          const auto N = static_cast<std::size_t>(n), M = static_cast<std::size_t>(m);
+          const auto K = static_cast<std::size_t>(inner);
+          Layer layer{reals<TestType>(K, N, seed), reals<TestType>(K, M, seed + 100), reals<TestType>(N, M, seed + 200),
+                      Matrix<TestType>(0, 0)};
+          const TestType beta = seed % 2 == 0 ? TestType(0) : TestType(0.9);
+          layer.expected = product(layer.a, layer.b, layer.c, TestType(0.3), beta, {set, false});
+          layers.push_back(std::move(layer));
+        }
+      std::vector<Product<TestType>> list;
+      for (Layer& layer : layers) {
+        const std::size_t K = layer.a.rows;
+        for (const auto& [first, count] :
+             {std::pair<std::size_t, std::size_t>(0, K / 3), {K / 3, 0}, {K / 3, K - K / 3}})
+          layer.parts.push_back({layer.a.view().row_range(first, count), layer.b.view().row_range(first, count)});
+        const TestType beta = list.size() % 2 == 0 ? TestType(0) : TestType(0.9);
+        list.push_back({layer.parts, layer.c.view(), TestType(0.3), beta});
+      }
+#if defined(_OPENMP)
+      const int before = omp_get_max_threads();
+      omp_set_num_threads(static_cast<int>(threads));
+#endif
+      dsop::kernels::products<TestType>(list, set);
+#if defined(_OPENMP)
+      omp_set_num_threads(before);
+#endif
+      for (const Layer& layer : layers) {
+        INFO(layer.c.rows << " x " << layer.c.columns << ", K " << layer.a.rows << ", " << name(set) << ", "
+                          << threads);
+        CHECK((layer.c.elements == layer.expected.elements));
+      }
+    }
+}
+
+TEST_CASE("a list of products without pairs can be a thread's first", "[kernels]") {
+  std::vector<float> elements{1, 2, 3, 4, 5, 6};
+  std::thread([&] {
+    const std::vector<dsop::Factors<float>> none(2, {{nullptr, 0, 2}, {nullptr, 0, 3}});
+    const dsop::kernels::Product<float> product{none, {elements.data(), 2, 3}, 1, 3};
+    dsop::kernels::products<float>({&product, 1}, available_instruction_sets().back());
+  }).join();
+  CHECK((elements == std::vector<float>{3, 6, 9, 12, 15, 18}));
 }

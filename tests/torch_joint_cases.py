@@ -70,7 +70,7 @@ def errors_travel_once() -> None:
 def one_product_in_nets_of_all_kinds() -> None:
     forms: list[dict[str, Any]] = [{"bidirectional": True}, {"bias": False}, {"num_layers": 2}]
     for options in forms:
-        assert are_one(check(lstm(**options), loss_of)) == (COMM.size > 1)
+        assert are_one(check(lstm(**options), loss_of, policies=FACTORS)) == (COMM.size > 1)
     assert "+" not in check(Net(dsop.torch.GRU), loss_of).describe()
 
 
@@ -238,7 +238,7 @@ def weights_that_are_tied() -> None:
 
         def forward(self, x: Any, states: Any) -> Any:
             return super().forward(x, states) + self.head(self.other(x, states)[0])
-    assert are_one(check(Two(), loss_of)) == (COMM.size > 1)
+    assert are_one(check(Two(), loss_of, policies=FACTORS)) == (COMM.size > 1)
 
 
 @case
@@ -260,7 +260,7 @@ def averages_of_nets() -> None:
         model = lstm()
         weights = [1 / COMM.size if average == "ranks" else count / sum(counts) for count in counts]
         expected = plain_sum(model, lambda m, rank: weights[rank] * loss_of(m, rank))
-        attachment = dsop.torch.attach(model, average=average)
+        attachment = dsop.torch.attach(model, average=average, policies=FACTORS)
         for _ in range(3):
             model.zero_grad(set_to_none=True)
             if average == "samples":
@@ -290,7 +290,7 @@ def bad_input_of_joints() -> None:
         assert all(parameter.grad is None for parameter in model.parameters())
         step(model, attachment, loss_of, plain_sum(plain, loss_of))
     alone: Any = dsop.torch.LSTM(5, 4, bias=False)
-    attachment = dsop.torch.attach(alone, find_nans=True)
+    attachment = dsop.torch.attach(alone, find_nans=True, policies={"weight*": "dsop"})
     words = "gradient of weight_ih_l0 and weight_hh_l0 has NaN" if COMM.size > 1 else "has NaN or infinity, expected finite numbers"
     for _ in range(2):
         x = whole(COMM.rank, 3, 1, 5) * (float("nan") if COMM.rank == LAST else 1)

@@ -11,7 +11,7 @@ from torch import nn
 
 import dsop
 import dsop.torch
-from torch_joint_cases import are_one, lstm
+from torch_joint_cases import FACTORS, are_one, lstm
 from torch_recurrent_cases import loss_of
 from torch_support import COMM, Attached, case, plain_sum, resumed_model, same_everywhere, whole
 
@@ -24,7 +24,7 @@ def collected_over_passes() -> None:
     for passes in (4, 30):
         model = lstm()
         once = plain_sum(model, loss)
-        attachment = dsop.torch.attach(model, average="sum")
+        attachment = dsop.torch.attach(model, average="sum", policies=FACTORS)
         for _ in range(2):
             model.zero_grad(set_to_none=True)
             with attachment.no_sync():
@@ -61,7 +61,7 @@ def memory_of_grads_that_are_dropped() -> None:
     """Both lie in one memory, that of the step before, unless somebody still has one of them; the wider weight is either."""
     def loss(model: Any, rank: int) -> Any:
         return model(whole(rank, 2, 1, model.input_size))[0].sum()
-    for inputs, hidden in ((20, 100), (100, 20)):
+    for inputs, hidden in ((20, 100), (200, 50)):
         torch.manual_seed(1)
         model: Any = dsop.torch.LSTM(inputs, hidden, bias=False)
         expected = plain_sum(model, loss)

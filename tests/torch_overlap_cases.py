@@ -36,7 +36,7 @@ class Branches(nn.Module):
 def travels_while_backward_goes_on() -> None:
     """Messages leave before backward() has reached the first layer. A stall of the machine only makes this slow."""
     counting = COMM.counting()
-    model = mlp()
+    model: Any = whole_weights(nn.Sequential(nn.Linear(5, 7), nn.ReLU(), nn.Linear(7, 300), nn.ReLU(), nn.Linear(300, 300)))
     dsop.torch.attach(model, counting, "sum")
     loss = on_rows(lambda rank: 2)
     loss(model, COMM.rank).backward()
@@ -78,7 +78,7 @@ def batches_that_grow() -> None:
 
 @case
 def used_outside_from_some_step_on() -> None:
-    model, attachment, plain = attached_and_plain(mlp())
+    model, attachment, plain = attached_and_plain(mlp(), policies={"*.weight": "dsop"})
     for outside in (False, False, True, True, False):
         def loss(m: Any, rank: int) -> Any:
             return m(whole(rank, 2, 5)).sum() + (m[0].weight.sum() if outside and rank == COMM.size - 1 else 0)
@@ -268,6 +268,40 @@ def small_weights_without_gain_share_the_bucket() -> None:
             loss(net, COMM.rank, 1).backward()
         loss(net, COMM.rank, 1).backward()
         has_gradients(net, collected)
+
+
+@case
+def small_weights_without_gain_after_a_penalty() -> None:
+    """What travelled as a gradient, and then for the first time as factors, is judged by that step."""
+    model: Any = nn.Sequential(nn.Linear(30, 600), nn.Linear(600, 2))
+    attachment = dsop.torch.attach(model)
+    for has_penalty in (True, False, False, False):
+        (model(whole(COMM.rank, 100, 30)).sum() + (model[1].weight.sum() if has_penalty else 0)).backward()
+    assert attachment._of_id[id(model[1].weight)].goes_dense == (COMM.size > 1)
+
+
+@case
+def many_pairs_are_multiplied_as_they_come() -> None:
+    """When the first layer's errors come nothing is left of the second's factors."""
+    model = whole_weights(nn.Sequential(nn.Linear(300, 300), nn.ReLU(), nn.Linear(300, 300)).double())
+
+    def loss(net: Any, rank: int) -> Any:
+        return net(whole(rank, 400, 300, dtype=torch.float64)).sum()
+    expected = plain_sum(model, loss)
+    attachment = dsop.torch.attach(model, average="sum")
+    second = attachment._of_id[id(model[2].weight)]
+    left: list[int] = []
+
+    def look(_: Tensor) -> None:
+        left.append(len(second._kept) + len(second._fresh) + len(second.factors))
+
+    def watch(_: nn.Module, __: Any, output: Tensor) -> None:
+        output.register_hook(look)  # type: ignore[no-untyped-call]
+    model[0].register_forward_hook(watch)
+    for _ in range(3):
+        step(model, attachment, loss, expected)
+    assert left == [0, 0, 0], left
+    assert COMM.size == 1 or "2.weight 300x300: dense" in attachment.describe(), attachment.describe()
 
 
 @case

@@ -30,7 +30,7 @@ class ScriptTest(unittest.TestCase):
 
     def test_wrong_options(self) -> None:
         for arguments, words in ((("--models", "mlp,vgg"), "has 'vgg', expected mlp, autoencoder, recommender"),
-                                 (("--scenes", ""), "has '', expected 1gbit, 200mbit, alone"),
+                                 (("--scenes", ""), "has '', expected 1gbit, 200mbit, pair, alone"),
                                  (("--rounds", "0"), "is '0', expected a whole number above 0")):
             done = run(ROOT / "scripts/torch", *arguments)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
@@ -48,7 +48,7 @@ class ProgramTest(unittest.TestCase):
             self.assertEqual(len(row["seconds"]), 2)
             self.assertGreater(row["peak_mib"], 1)
             self.assertTrue(all(len(row[name]) == 2 for name in ("utime", "stime", "minflt", "nvcsw", "nivcsw")), row)
-            self.assertEqual("lstm.weight_hh_l0 2048x512: factors" in row["how"], way == "attach", row["how"])
+            self.assertEqual("lstm.weight_hh_l0 2048x512: dense, multiplied at once" in row["how"], way == "attach", row["how"])
             losses.append(row["loss"])
         self.assertAlmostEqual(losses[0], losses[1], places=4)
 

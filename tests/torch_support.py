@@ -115,10 +115,10 @@ def step(model: Any, attachment: dsop.torch.Attachment, loss: Loss, expected: li
     same_everywhere(got)
 
 
-def check(model: Any, loss: Loss, comm: dsop.Communicator = COMM) -> dsop.torch.Attachment:
+def check(model: Any, loss: Loss, comm: dsop.Communicator = COMM, **options: Any) -> dsop.torch.Attachment:
     """Steps have the bits of plain torch. From the second on, gradients travel while backward goes on."""
     expected = plain_sum(model, loss)
-    attachment = dsop.torch.attach(model, comm, "sum")
+    attachment = dsop.torch.attach(model, comm, "sum", **options)
     for _ in range(3):
         step(model, attachment, loss, expected)
     return attachment

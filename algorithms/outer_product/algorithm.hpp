@@ -46,6 +46,7 @@ struct OuterProductAlgorithm {
   bool sends_gradient = true;  ///< parts of G travel; a G with gaps, or added to, is made in other memory
   bool takes_sparse = false;   ///< otherwise sees a problem without sparsity, and is given `own` in full
   bool can_piggyback = false;  ///< gathers factors in any way, so those of few bytes ride in the agreement
+  bool in_buckets = false;     ///< gathers all factors at once, so that other layers' may join them
   bool sends_bf16 = false;     ///< and can travel as bf16, if the problem's wire says so
   bool published = false;      ///< here to be compared with its paper: it may be named, and `auto` never takes it
   /// Of what its formula hides, `auto` does not count on so much; empty: the machine's, see needed_lead.hpp.

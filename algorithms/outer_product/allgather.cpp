@@ -37,6 +37,7 @@ OuterProductAlgorithm allgather() {
           .sends_gradient = false,
           .takes_sparse = true,
           .can_piggyback = true,
+          .in_buckets = true,
           .exchanges = all_factors,
           .cost = cost,
           .workspace_bytes = counted<Memory>,

@@ -107,10 +107,18 @@ class OuterProductCalls {
   /// The plan of the last call, with the costs of all algorithms. They are computed here, since calls need only their
   /// own algorithm's.
   const Plan& plan() const;
+  /// Whether runs still try algorithms.
+  bool tries() const { return tries_.active(); }
   /// Ends what is still tried: the fastest so far stays. Returns what tries have left, "" where there were none.
   const std::string& finish_tries();
   /// Later runs keep to what finish_tries() returned on a layer like this one.
   void keep(const std::string& algorithm);
+  /// Of the last call, as the ranks agreed on it.
+  const Problem& problem() const { return planned_.last()->problem; }
+  /// The algorithm that the caller names or, if that is "auto", DSOP_ALGORITHM; a layer's first call has read it.
+  const std::string& named(const std::string& algorithm) const {
+    return algorithm == "auto" ? environment_ : algorithm;
+  }
   /// Whether a call was planned, perhaps a layer's first.
   bool has_plan() const { return planned_.last() != nullptr; }
   /// The name of the algorithm that made the last sum, with its parameter.

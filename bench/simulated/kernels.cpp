@@ -41,17 +41,29 @@ void charge_sparse(const SparsePairs<T>& pairs, std::size_t elements, Chosen cho
 }  // namespace
 
 template <class T>
-void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta, ProductMethod,
-             std::size_t) {
+void products(std::span<const Product<T>> list, InstructionSet, std::size_t) {
   const simulated::Simulation& simulation = simulated::simulation();
-  simulated::charge(simulation.machine.product_seconds(static_cast<double>(c.rows), static_cast<double>(c.columns),
-                                                       static_cast<double>(a.rows), data_type<T>));
-  if (simulation.folded) return;
-  for (std::size_t i = 0; i < c.rows; ++i) {
-    multiply_by<T>(beta, std::span<T>(c.row(i), c.columns));
-    for (std::size_t p = 0; p < a.rows; ++p)
-      for (std::size_t j = 0; j < c.columns; ++j) c.row(i)[j] += alpha * a.row(p)[i] * b.row(p)[j];
+  for (const auto& [parts, c, alpha, beta] : list) {
+    std::size_t inner = 0;
+    for (const Factors<T>& part : parts) inner += part.a.rows;
+    simulated::charge(simulation.machine.product_seconds(static_cast<double>(c.rows), static_cast<double>(c.columns),
+                                                         static_cast<double>(inner), data_type<T>));
+    if (simulation.folded) continue;
+    for (std::size_t i = 0; i < c.rows; ++i) {
+      multiply_by<T>(beta, std::span<T>(c.row(i), c.columns));
+      for (const auto& [a, b] : parts)
+        for (std::size_t p = 0; p < a.rows; ++p)
+          for (std::size_t j = 0; j < c.columns; ++j) c.row(i)[j] += alpha * a.row(p)[i] * b.row(p)[j];
+    }
   }
+}
+
+template <class T>
+void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta, ProductMethod method,
+             std::size_t) {
+  const Factors<T> whole{a, b};
+  const Product<T> one{{&whole, 1}, c, alpha, beta};
+  products<T>({&one, 1}, method.instructions, 0);
 }
 
 // Sparse data is never folded: what is sent depends on it.
@@ -127,6 +139,7 @@ template <class T>
 void reserve_product() {}  // nothing is packed
 
 #define INSTANTIATE(T)                                                                                              \
+  template void products(std::span<const Product<T>>, InstructionSet, std::size_t);                                 \
   template void reserve_product<T>();                                                                               \
   template void product(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, T, ProductMethod, std::size_t); \
   template void sparse_product(const SparsePairs<T>&, std::size_t, MatrixView<T>, T, T,                             \

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, NamedTuple
 
 import torch
 from torch import Generator, Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_sequence
+from torch.utils.checkpoint import checkpoint_sequential
 
 
 class Problem(NamedTuple):
@@ -81,5 +83,28 @@ def convolutions(_: Any) -> Problem:
                    functional.cross_entropy)
 
 
+class Checkpointed(nn.Sequential):
+    """Backward computes its inner values once more."""
+
+    _options = {"use_reentrant": False} if "use_reentrant" in signature(checkpoint_sequential).parameters else {}  # torch 2
+
+    def forward(self, x: Tensor) -> Tensor:
+        return checkpoint_sequential(self, 4, x.requires_grad_(), **self._options)  # type: ignore[no-any-return]
+
+
+def _many(count: int, width: int, samples: int, kind: type[nn.Sequential] = nn.Sequential) -> Callable[[Any], Problem]:
+    """So many of Linear and Tanh, as wide."""
+    def make(_: Any) -> Problem:
+        made = [module for _ in range(count) for module in (nn.Linear(width, width), nn.Tanh())]
+        return Problem(kind(*made),
+                       lambda random: (torch.rand(samples, width, generator=random), torch.rand(samples, width, generator=random)),
+                       functional.mse_loss)
+    return make
+
+
 MODELS: dict[str, Callable[[Any], Problem]] = {"mlp": mlp, "autoencoder": autoencoder, "recommender": recommender,
-                                               "lstm": lstm, "convolutions": convolutions}
+                                               "lstm": lstm, "convolutions": convolutions,
+                                               "100x16": _many(100, 16, 2), "800x16": _many(800, 16, 2),
+                                               "400x64": _many(400, 64, 2), "100x128": _many(100, 128, 2),
+                                               "60x512": _many(60, 512, 4), "40x512": _many(40, 512, 8192),
+                                               "40x512-checkpointed": _many(40, 512, 8192, Checkpointed)}

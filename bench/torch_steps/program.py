@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import socket
 import sys
 import time
 from pathlib import Path
@@ -30,6 +31,15 @@ from torch_steps.models import MODELS  # noqa: E402
 
 COUNTS = ("utime", "stime", "minflt", "nvcsw", "nivcsw")  # of getrusage(), whose names are known
 WARM_UP_STEPS = 2  # in which DistributedDataParallel makes its buckets anew, and attach() learns the order of gradients
+
+
+def first_host() -> tuple[str, str]:
+    """Rank 0's, and the interface that leads there."""
+    try:
+        socket.gethostbyname("h0")  # an emulated one
+    except OSError:
+        return "127.0.0.1", "lo"
+    return "h0", "eth0"
 
 
 def place_of_mpirun() -> tuple[int, int]:
@@ -82,7 +92,7 @@ class AttachTcp(Attach):
 
     def meet(self) -> dsop.Communicator:
         rank, ranks = place_of_mpirun()
-        return dsop.connect(distributed.TCPStore("h0", 29500, ranks, rank == 0), rank, ranks)
+        return dsop.connect(distributed.TCPStore(first_host()[0], 29500, ranks, rank == 0), rank, ranks)
 
 
 class AttachDense(Attach):
@@ -107,9 +117,9 @@ class Ddp(Plain):
     options: dict[str, Any] = {}
 
     def wrap(self, model: nn.Module) -> nn.Module:
-        os.environ["GLOO_SOCKET_IFNAME"] = "eth0"
+        host, os.environ["GLOO_SOCKET_IFNAME"] = first_host()
         self.rank, ranks = place_of_mpirun()
-        distributed.init_process_group("gloo", "tcp://h0:29500", rank=self.rank, world_size=ranks)
+        distributed.init_process_group("gloo", f"tcp://{host}:29500", rank=self.rank, world_size=ranks)
         parallel: Any = nn.parallel.DistributedDataParallel
         return parallel(model, gradient_as_bucket_view=True, **self.options)  # type: ignore[no-any-return]
 

@@ -271,7 +271,8 @@ DSOP_API int dsop_topk_allreduce_free(dsop_topk_allreduce allreduce);
 DSOP_API int dsop_synchronizer_create(dsop_communicator communicator, dsop_type type, const char* options,
                                       dsop_synchronizer* synchronizer);
 /* Registers a parameter whose gradient is rows x columns; max_pairs 0: no factors will be given. Options: density_a,
- * density_b, expected_pairs. Policies: as C++'s Synchronizer lists them. */
+ * density_b, expected_pairs; of a bias bias_of, a weight's name, and errors, a or b. Policies: as C++'s Synchronizer
+ * lists them. */
 DSOP_API int dsop_synchronizer_add(dsop_synchronizer synchronizer, const char* name, size_t rows, size_t columns,
                                    size_t max_pairs, const char* policy, const char* options);
 DSOP_API int dsop_synchronizer_set_policy(dsop_synchronizer synchronizer, const char* name, const char* policy);

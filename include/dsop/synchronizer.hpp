@@ -14,8 +14,9 @@ namespace dsop {
 
 /// How a synchronizer works. Must be the same on all ranks.
 struct SynchronizerOptions {
-  /// Dense gradients of fewer bytes are copied into buckets of at most as many, and each bucket is summed at once; 0:
-  /// none is.
+  /// Dense gradients of fewer bytes are copied into buckets of at most as many, and each bucket is summed at once. So
+  /// are factors, of layers that take fewer bytes of a bucket: those of max_pairs of all ranks, or a quarter of the
+  /// gradient if that is more. A step's first bucket of factors has a sixteenth, so that it starts early. 0: none is.
   std::size_t bucket_bytes = std::size_t{1} << 20;
   /// Where the learning rate stands when gradients are dropped for later. false: outside the residual, as in SparCML's
   /// thesis; what finish() leaves are gradients. true: inside, as in Ok-Topk; what finish() leaves, of every parameter,
@@ -29,8 +30,8 @@ struct SynchronizerOptions {
   /// SparseAllreduceOptions, which state the errors too; and all that select: what these round off stays in the
   /// residuals, so nothing is lost. add() and set_policy() refuse a policy that names one that can't.
   Wire wire = Wire::full;
-  /// Options::tries of all parameters under `dsop`. save() ends what is still tried; what stays is saved, so all ranks
-  /// must save between the same steps.
+  /// Options::tries of all parameters under `dsop`. Layers that try, or have tried, share no bucket. save() ends what
+  /// is still tried; what stays is saved, so all ranks must save between the same steps.
   int tries = 0;
 };
 
@@ -46,6 +47,12 @@ struct Step {
 struct Update {
   double alpha = 1;
   double beta = 0;
+};
+
+/// Which weight's errors a bias's gradient is the column sums of. Must be the same on all ranks.
+struct BiasOf {
+  std::string weight = {};  ///< the name of a parameter that is registered; empty: the parameter is no such bias
+  char errors = 'b';        ///< which factor of the weight holds the errors: a or b
 };
 
 /// What the last step did to a parameter; all empty where that step ended in an error or the policy has changed since.
@@ -64,8 +71,9 @@ struct ParameterStep {
 
 /// Sums the gradients of a model's parameters over ranks. Each parameter is registered once, by name, with a policy:
 ///
-///   dsop[:ALGORITHM]    exact. Given as factors: their outer products, as OuterProduct does; as a gradient: as dense;
-///                       as a sparse vector: as sparse
+///   dsop[:ALGORITHM]    exact. Given as factors: their outer products, as OuterProduct does, or those of small layers
+///                       by one allgather of a bucket's factors; as a gradient: as dense; as a sparse vector: as
+///                       sparse. If none is named, small layers whose gradients are cheaper than factors are dense
 ///   dsop-bf16[:ALGORITHM]
 ///                       the same, and factors travel as Options::factor_wire bf16 says: exact where theirs are bf16
 ///   dense[:ALGORITHM]   exact. An allreduce of the family "dense"; small ones are fused into buckets
@@ -92,7 +100,8 @@ struct ParameterStep {
 /// Each step: begin(), give() each parameter as soon as backpropagation has it, last layer first, finish(). give()
 /// returns at once, and what it started goes on beside the program (see OuterProduct::start; over MPI without
 /// MPI_THREAD_MULTIPLE it runs in finish(), and describe() says so; so it does on one rank). Parameters may be left out
-/// of a step, but the order of what is given must be the same on all ranks: a bucket is filled in that order. All ranks
+/// of a step, but the order of what is given must be the same on all ranks: a bucket is filled in that order. It
+/// starts when it is full, or with the parameter that was its last in the step before that had it. All ranks
 /// get the same bits (but for `none`).
 ///
 /// Errors: what is wrong on some rank, or differs between ranks, in a step comes out of finish(), on every rank with
@@ -113,7 +122,11 @@ class Synchronizer {
   /// Registers a parameter whose gradient is rows x columns (a vector has one row), and plans for it: a policy that
   /// can't run here is refused now. max_pairs is a promise for factors, 0: none will be given. Densities serve a plan
   /// of outer products.
-  void add(const std::string& name, const Shape& shape, const std::string& policy);
+  ///
+  /// A bias may name its weight. What is given for it then must be the column sums of what is given of that weight's
+  /// errors. Under `dsop`, where it is given before its weight in a step and the weight's factors go into a bucket, its
+  /// gradient is made of all ranks' errors as they come: no byte of it travels, and what was given is not read.
+  void add(const std::string& name, const Shape& shape, const std::string& policy, const BiasOf& bias_of = {});
 
   /// Changes a parameter's policy. What it has left behind is added to its next gradient, so that nothing is lost:
   /// at once where the new policy is exact (a step given as factors is then summed as a gradient), part by part where
@@ -167,11 +180,11 @@ class Synchronizer {
   /// given or measured, between steps: binary, with a version and a checksum. Throws Error if the stream fails.
   void save(std::ostream& out) const;
 
-  /// Takes back what save() wrote on the same rank of as many ranks, with the same parameters registered: a run then
-  /// goes on as if it had not been interrupted, bit by bit. Plans for the machine that was saved, unless this one was
-  /// given another. Where a parameter has another policy now, its residual is
-  /// taken over as by set_policy(). Throws ArgumentError on every rank, and changes nothing on any, if on one the data
-  /// is cut off, damaged, of another kind, version, type, rank, model or residual_holds_step, or if the ranks' are of
+  /// Takes back what save() wrote, of this version or the one before, on the same rank of as many ranks, with the same
+  /// parameters registered: a run then goes on as if it had not been interrupted, bit by bit. Plans for the machine
+  /// that was saved, unless this one was given another. Where a parameter has another policy now, its residual is taken
+  /// over as by set_policy(). Throws ArgumentError on every rank, and changes nothing on any, if on one the data is cut
+  /// off, damaged, of another kind, version, type, rank, model or residual_holds_step, or if the ranks' are of
   /// different steps.
   void load(std::istream& in);
 

@@ -13,6 +13,7 @@ from dsop._communicators import SaidToAll
 from dsop._library import (ArgumentError, Owned, check, decoded, encoded, error_text, let_go, library, new_handle,
                            option_text, real_number, text_of, whole_size, whole_sizes)
 from dsop._mpi import communicator
+from dsop._table import Factor, Matrix
 
 
 def policy_selects(policy: str) -> bool:
@@ -103,7 +104,9 @@ class Synchronizer(Owned):
         max_pairs : int
             The most that a rank will give as factors; 0: none will be given.
         **options
-            density_a, density_b and expected_pairs, to plan by.
+            density_a, density_b and expected_pairs, to plan by. Of a bias `bias_of`, the name of its weight, and `errors`,
+            "a" or "b" (the default), the weight's factor of whose columns it is the sum: given before its weight, under
+            "dsop", it then costs nothing where the weight's factors go into a bucket.
 
         Raises
         ------
@@ -223,6 +226,16 @@ class Synchronizer(Owned):
         self._held += [left, right, target]
         check(library.dsop_synchronizer_give_factors(self._handle, parameter, left.structure, right.structure, out,
                                                      *numbers))
+
+    def _give_places(self, name: str, a: Factor, b: Factor, target: Matrix, held: Any) -> None:
+        """give_factors() of contiguous matrices of this object's type, which `held` keeps alive."""
+        self._held.append(held)
+        check(library.dsop_synchronizer_give_factors(self._handle, name.encode(), a, b, target, 1.0, 0.0))
+
+    def _give_place(self, name: str, gradient: Matrix, held: Any) -> None:
+        """give_gradient() of the same."""
+        self._held.append(held)
+        check(library.dsop_synchronizer_give_gradient(self._handle, name.encode(), gradient))
 
     def _matrix_of(self, target: Any, name: str) -> Any:
         if isinstance(target, np.ndarray) and target.ndim == 1 and target.flags.c_contiguous:

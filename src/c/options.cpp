@@ -152,10 +152,16 @@ LayerOptions layer_options(const Shape& shape, const char* text) {
   return of;
 }
 
-Shape with_shape_options(const Shape& shape, const char* text) {
-  Shape with = shape;
-  read_options(text, shape_options(with));
-  return with;
+ParameterOptions parameter_options(const Shape& shape, const char* text) {
+  ParameterOptions of{shape};
+  std::string errors(1, of.bias_of.errors);
+  std::vector<Option> table = shape_options(of.shape);
+  table.push_back({"bias_of", &of.bias_of.weight});
+  table.push_back({"errors", &errors});
+  read_options(text, table);
+  if (errors.size() != 1) refuse("errors", errors, "a or b");
+  of.bias_of.errors = errors[0];
+  return of;
 }
 
 SynchronizerOptions synchronizer_options(const char* text) {

@@ -39,7 +39,12 @@ struct LayerOptions {
 CollectiveOptions collective_options(const char* text);
 Options outer_product_options(const char* text);
 LayerOptions layer_options(const Shape& shape, const char* text);
-Shape with_shape_options(const Shape& shape, const char* text);
+struct ParameterOptions {
+  Shape shape;
+  BiasOf bias_of = {};
+};
+
+ParameterOptions parameter_options(const Shape& shape, const char* text);
 SynchronizerOptions synchronizer_options(const char* text);
 
 /// SparseAllreduceOptions or TopKOptions.

@@ -60,10 +60,11 @@ int dsop_synchronizer_create(dsop_communicator communicator, dsop_type type, con
 int dsop_synchronizer_add(dsop_synchronizer synchronizer, const char* name, size_t rows, size_t columns,
                           size_t max_pairs, const char* policy, const char* options) {
   return returning_status([&] {
-    const dsop::Shape shape = prepared(find<SynchronizerObject>(synchronizer)->ranks->get(), [&] {
-      return with_shape_options({.rows = rows, .columns = columns, .max_pairs = max_pairs}, options);
+    const ParameterOptions with = prepared(find<SynchronizerObject>(synchronizer)->ranks->get(), [&] {
+      return parameter_options({.rows = rows, .columns = columns, .max_pairs = max_pairs}, options);
     });
-    with_synchronizer(synchronizer, [&](auto& of) { of.add(text_of(name), shape, text_of(policy)); });
+    with_synchronizer(synchronizer,
+                      [&](auto& of) { of.add(text_of(name), with.shape, text_of(policy), with.bias_of); });
   });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include <dsop/product_method.hpp>
 #include <dsop/views.hpp>
@@ -21,7 +22,21 @@ template <class T>
 void product(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta, ProductMethod method = {},
              std::size_t all_parts_bytes = 0);
 
-/// Takes the memory in which product() packs its factors on this thread, for any sizes, so that it can't fail later: 1
+/// One of several products: C = alpha A^T B + beta C, where A and B are those of the parts, one below the other.
+template <class T>
+struct Product {
+  std::span<const Factors<T>> parts;
+  MatrixView<T> c;
+  T alpha;
+  T beta;
+};
+
+/// Makes all of them in one pass: threads share the list, so that small ones cost no start of a team each. Every
+/// element has the bits that product() gives it by our kernel. The C do not overlap, and none is empty.
+template <class T>
+void products(std::span<const Product<T>> list, InstructionSet instructions, std::size_t all_parts_bytes = 0);
+
+/// Takes the memory in which products pack their factors on this thread, for any sizes, so that it can't fail later: 1
 /// MB a thread of its team, kept until the thread ends. Throws std::bad_alloc.
 template <class T>
 void reserve_product();

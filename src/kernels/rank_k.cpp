@@ -23,10 +23,10 @@ template <std::size_t largest, class T>
     }
 }
 
-/// Cuts `from` into blocks of `width` columns, one after the other, the rows of a block one after the other, and
-/// multiplies them by `factor`; pads the last block with zeros.
+/// Cuts `from` into blocks of `width` columns, one `inner` rows after the other, the rows of a block one after the
+/// other, and multiplies them by `factor`; pads the last block with zeros.
 template <std::size_t width, class T>
-void pack(MatrixView<const T> from, T factor, T* packed) {
+void pack(MatrixView<const T> from, std::size_t inner, T factor, T* packed) {
   // Reading some blocks side by side uses whole cache lines and pages of `from`; writing many would miss the cache.
   constexpr std::size_t side_by_side = 16;
   const std::size_t whole = from.columns / width;
@@ -35,11 +35,11 @@ void pack(MatrixView<const T> from, T factor, T* packed) {
     for (std::size_t k = 0; k < from.rows; ++k)
       for (std::size_t block = first; block < last; ++block)
         for (std::size_t j = 0; j < width; ++j)
-          packed[(block * from.rows + k) * width + j] = factor * from.row(k)[block * width + j];
+          packed[(block * inner + k) * width + j] = factor * from.row(k)[block * width + j];
   }
   const std::size_t rest = from.columns - whole * width;
   if (rest == 0) return;
-  packed += whole * from.rows * width;
+  packed += whole * inner * width;
   std::fill_n(packed, from.rows * width, T{0});
   for (std::size_t k = 0; k < from.rows; ++k)
     for (std::size_t j = 0; j < rest; ++j) packed[k * width + j] = factor * from.row(k)[whole * width + j];

@@ -38,9 +38,10 @@ struct RankK {
   std::size_t block_columns;
   bool streams;  ///< whether `multiply` can: its vectors are whole cache lines
   void (*multiply)(const Band<T>&);
-  /// Packs all columns of A, or B, in the order `multiply` reads them, times `factor`.
-  void (*pack_a)(MatrixView<const T> a, T factor, T* packed);
-  void (*pack_b)(MatrixView<const T> b, T factor, T* packed);
+  /// Packs all columns of some rows of A, or B, which has `inner` of them, in the order `multiply` reads them, times
+  /// `factor`. Row k goes from packed + k * block_rows (block_columns) on: there `packed` stands for the first of them.
+  void (*pack_a)(MatrixView<const T> a, std::size_t inner, T factor, T* packed);
+  void (*pack_b)(MatrixView<const T> b, std::size_t inner, T factor, T* packed);
 };
 
 /// The kernel for `set`, which the processor must have.

@@ -20,7 +20,7 @@ std::string Synchronizer<T>::State::describe() const {
   const bool is_known = options.machine || communicator.own_machine.to_choose_by() != nullptr;
   const Machine& machine = planned_machine(transport, options.machine);
   synchronizer::Description<T> description(transport, machine, planned_machine(transport, options.machine, false),
-                                           is_known, options.wire, options.bucket_bytes);
+                                           is_known, options.wire, options.bucket_bytes, step_.buckets);
   for (const Parameter* const parameter : given) parameter->policy.how->describe(*parameter, description);
   description.close_buckets();
   for (const auto& parameter : parameters)

@@ -13,8 +13,12 @@
 #include <dsop/transport.hpp>
 
 #include "algorithms/dense/operation.hpp"
+#include "algorithms/outer_product/factor_bucket.hpp"
+#include "algorithms/outer_product/gather_factors.hpp"
 #include "base/aligned_table.hpp"
+#include "call/agreement_seconds.hpp"
 #include "call/communicator.hpp"
+#include "synchronizer/buckets.hpp"
 #include "synchronizer/packing.hpp"
 #include "synchronizer/parameter.hpp"
 
@@ -29,26 +33,29 @@ struct Predicted {
 template <class T>
 class Description {
  public:
-  /// What named algorithms leave open they take by `of_named`; what all cost is by `machine`, if that `is_known`. Both
-  /// must outlive it.
+  /// What named algorithms leave open they take by `of_named`; what all cost is by `machine`, if that `is_known`. Both,
+  /// and the buckets, must outlive it.
   Description(Transport& transport_, const Machine& machine_, const Machine& of_named_, bool is_known, Wire wire_,
-              std::size_t bucket_bytes)
+              std::size_t bucket_bytes, const Buckets<T>& buckets)
       : transport(transport_),
         machine(machine_),
         of_named(of_named_),
         wire(wire_),
         is_known_(is_known),
-        packing_(bucket_bytes) {}
+        packing_(bucket_bytes),
+        last_(buckets) {}
 
   /// The parameter is summed by itself, or not at all; what that takes, where it is known.
   void alone(const Parameter<T>& parameter, const std::string& algorithm, const std::optional<Predicted>& predicted) {
-    add(cells_of(parameter, algorithm), predicted, parameter.name);
+    add(cells_of(parameter, algorithm), predicted, parameter.names());
   }
-  /// It is summed as a dense vector, together with others.
-  void in_bucket(const Parameter<T>& parameter, const BucketKey& bucket_key) {
-    const auto place = packing_.place(parameter.elements() * sizeof(T), bucket_key);
-    if (place.is_first) buckets_.push_back({bucket_key.algorithm});
-    buckets_[place.bucket].parts.push_back(&parameter);
+  /// It is summed together with others: as a dense vector, or as a `factored` problem that was planned. So many bytes
+  /// of it count.
+  void in_bucket(const Parameter<T>& parameter, const BucketKey& bucket_key, std::size_t bytes,
+                 const Problem* factored = nullptr) {
+    const auto place = packing_.place(bytes, bucket_key);
+    if (place.is_first) buckets_.push_back({bucket_key});
+    buckets_[place.bucket].parts.push_back({&parameter, factored});
   }
 
   /// All that are in buckets have been said.
@@ -80,9 +87,18 @@ class Description {
   // name, shape, policy, algorithm, bytes, time predicted, median time measured, last one, of how many calls, time
   // waited
   using Cells = std::array<std::string, 10>;
+  struct Part {
+    const Parameter<T>* parameter;
+    const Problem* factored;
+  };
   struct Bucket {
+    BucketKey bucket_key;
+    std::vector<Part> parts = {};
+  };
+  struct BucketPlan {
+    std::size_t elements;  // of all gradients
     std::string algorithm;
-    std::vector<const Parameter<T>*> parts = {};
+    Predicted predicted;
   };
 
   static std::string time_text(double seconds) {
@@ -128,43 +144,81 @@ class Description {
     lines_.push_back(std::move(cells));
   }
 
-  void add_bucket(std::size_t b) {
-    const Bucket& bucket = buckets_[b];
+  BucketPlan plan_dense(const Bucket& bucket) const {
     DenseProblem problem{.ranks = transport.size(),
                          .type = data_type<T>,
                          .group = attachment<CommunicatorState>(transport).ranks.group,
                          .wire = wire};
-    for (const Parameter<T>* const part : bucket.parts) problem.elements += part->elements();
-    std::string algorithm = bucket.algorithm;
+    for (const Part& part : bucket.parts) problem.elements += part.parameter->elements();
+    std::string algorithm = bucket.bucket_key.algorithm;
     if (algorithm != "auto")
       algorithm = make_dense_plan(dense_algorithms(), problem, of_named, algorithm).algorithm_text();
     const DensePlan plan = make_dense_plan(dense_algorithms(), problem, machine, algorithm);
-    const Predicted predicted{plan.cost().bytes, plan.seconds() + product_seconds(bucket)};
-    if (bucket.parts.size() == 1) return alone(*bucket.parts[0], plan.algorithm_text(), predicted);
-    const std::string name = "bucket " + std::to_string(b + 1);
+    return {problem.elements, plan.algorithm_text(), {plan.cost().bytes, plan.seconds() + product_seconds(bucket)}};
+  }
+
+  // As it was in the last step, or else is expected.
+  BucketPlan plan_factors(const Bucket& bucket, const FactorBucketCalls<T>* last) const {
+    FactorBucketProblem problem{.type = data_type<T>,
+                                .group = attachment<CommunicatorState>(transport).ranks.group,
+                                .factor_wire = *bucket.bucket_key.factor_wire};
+    std::size_t elements = 0;
+    for (const auto& [parameter, factored] : bucket.parts) {
+      problem.add({factored->rows, factored->columns}, factored->pairs);
+      elements += parameter->elements();
+    }
+    if (last != nullptr) problem = last->problem();
+    const std::string& named = bucket.bucket_key.algorithm;
+    std::string algorithm = named;
+    if (named != "auto")
+      algorithm = "allgather-" + make_factor_bucket_plan(problem, of_named, named).factors.algorithm->name;
+    const double agreement = agreement_seconds(machine, problem.group.nodes, transport.size());
+    const Cost cost = make_factor_bucket_plan(std::move(problem), machine, algorithm).cost;
+    return {elements, factor_bucket_text(named), {cost.bytes, agreement + cost.seconds()}};
+  }
+
+  void add_bucket(std::size_t b) {
+    const Bucket& bucket = buckets_[b];
     std::string names;
-    for (const Parameter<T>* const part : bucket.parts) names.append(names.empty() ? "" : ", ").append(part->name);
-    add({name, std::to_string(problem.elements), "", plan.algorithm_text()}, predicted, names);
-    for (const Parameter<T>* const part : bucket.parts) {
-      Cells cells = cells_of(*part, "in " + name);
+    for (const Part& part : bucket.parts) names.append(names.empty() ? "" : ", ").append(part.parameter->names());
+    const FactorBucketCalls<T>* const last = last_.gathered(b, bucket.bucket_key, names);
+    const auto [elements, algorithm, predicted] =
+        bucket.bucket_key.factor_wire ? plan_factors(bucket, last) : plan_dense(bucket);
+    if (bucket.parts.size() == 1) return alone(*bucket.parts[0].parameter, algorithm, predicted);
+    const std::string name = "bucket " + std::to_string(b + 1);
+    add({name, std::to_string(elements), "", algorithm}, predicted, names);
+    for (std::size_t i = 0; i < bucket.parts.size(); ++i) {
+      const auto& [parameter, factored] = bucket.parts[i];
+      Cells cells = cells_of(*parameter, "in " + name);
       cells[0].insert(0, "  ");
+      if (factored != nullptr)
+        cells[4] = std::to_string(share_bytes(*factored, last != nullptr ? last->pairs()[i] : factored->total_pairs()));
       add(std::move(cells), {});
     }
+  }
+
+  // What a rank sends of a parameter in a bucket of factors: of all ranks' pairs but one rank's, on average.
+  std::size_t share_bytes(const Problem& factored, std::size_t pairs) const {
+    const auto ranks = static_cast<std::size_t>(transport.size());
+    const std::size_t bytes = (factored.rows + factored.columns) * bytes_on_wire(factored.factor_wire, factored.type);
+    return pairs * bytes * (ranks - 1) / ranks;
   }
 
   // The local products of its parts, that are expected.
   double product_seconds(const Bucket& bucket) const {
     double seconds = 0;
-    for (const Parameter<T>* const part : bucket.parts)
-      if (part->given.factors())
-        seconds +=
-            machine.product_seconds(static_cast<double>(part->shape.rows), static_cast<double>(part->shape.columns),
-                                    static_cast<double>(part->shape.planned_pairs()), data_type<T>);
+    for (const auto& [parameter, factored] : bucket.parts) {
+      const Shape& shape = parameter->shape;
+      if (parameter->given.factors())
+        seconds += machine.product_seconds(static_cast<double>(shape.rows), static_cast<double>(shape.columns),
+                                           static_cast<double>(shape.planned_pairs()), data_type<T>);
+    }
     return seconds;
   }
 
   bool is_known_;
   Packing packing_;
+  const synchronizer::Buckets<T>& last_;  // as the last step left them
   std::vector<Bucket> buckets_;
   std::vector<Cells> lines_{
       {"parameter", "shape", "policy", "algorithm", "bytes sent", "predicted", "measured", "last", "calls", "waited"}};

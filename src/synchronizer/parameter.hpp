@@ -36,6 +36,11 @@ class Parameter {
 
   std::size_t elements() const { return shape.rows * shape.columns; }
 
+  /// Whether the one call leaves both sums.
+  bool bias_follows() const { return bias != nullptr && bias->follows; }
+  /// For whom that call is.
+  std::string names() const { return bias_follows() ? name + ", " + bias->name : name; }
+
   /// to = factor times what was given, and what was left behind so far. Needs no memory beyond reserve().
   void make_gradient(T factor, MatrixView<T> to) { own_gradient_.make(given, factor, residual, to); }
   /// Takes what make_gradient() needs. Throws std::bad_alloc.
@@ -70,9 +75,14 @@ class Parameter {
   std::string name;
   Shape shape;
   NamedPolicy<T> policy = {};
-  Given<T> given = {};         ///< in the last step in which it was; before any, of the form that is expected
-  bool is_given = false;       ///< in this step
-  bool gives_factors = false;  ///< some rank has said that it will
+  Given<T> given = {};                ///< in the last step in which it was; before any, of the form that is expected
+  bool is_given = false;              ///< in this step
+  bool ends_bucket = false;           ///< in the last good step that had it, no other of its kind of bucket came later
+  std::size_t most_pairs = 0;         ///< that some rank has said it may give as factors
+  Parameter* bias = nullptr;          ///< the one whose gradient are the column sums of this one's errors
+  const Parameter* weight = nullptr;  ///< of a bias
+  bool errors_are_a = false;          ///< of a bias: the weight's factor that holds the errors is a; else b
+  bool follows = false;  ///< of a bias: it was given in this step, and is made of the weight's errors when these come
   /// What was left behind up to the last step that ended well: as many elements as the gradient has, or none.
   std::vector<T> residual = {};
   ParameterStep last_step = {};

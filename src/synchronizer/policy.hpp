@@ -12,6 +12,7 @@
 #include <dsop/dsop.hpp>
 #include <dsop/types.hpp>
 
+#include "algorithms/outer_product/sharing.hpp"
 #include "base/each_type.hpp"
 #include "base/named.hpp"
 #include "base/refuse.hpp"
@@ -39,7 +40,8 @@ struct PolicyTerms {
   Transport& transport;
   const StepTerms& step;
   Machine machine;
-  bool some_rank_gives_factors;
+  std::size_t bucket_bytes;
+  std::size_t most_pairs;  ///< that some rank may give as factors
 };
 
 /// How one parameter's gradient is summed. What it keeps from step to step is gone when another policy comes.
@@ -53,6 +55,8 @@ class Policy {
   virtual void check(Parameter<T>& parameter, const PolicyTerms& terms) = 0;
   /// Starts the calls that sum what was given. Never waits.
   virtual void start(Parameter<T>& parameter, RunningStep<T>& step) = 0;
+  /// Sums by itself, in the thread of the step's calls, what is in a bucket of factors that was not summed.
+  virtual void sum_alone(Parameter<T>&, Transport&, const StepTerms&) {}
   /// The step that it was started in has ended well on all ranks, or all is to be as before.
   virtual void end_step([[maybe_unused]] bool well) {}
   virtual void describe(const Parameter<T>& parameter, Description<T>& description) const = 0;
@@ -66,6 +70,8 @@ class Policy {
 
   /// Its calls choose an algorithm by the machine.
   virtual bool chooses() const { return false; }
+  /// Whether what is given as factors shares a call with others, and as what.
+  virtual outer_product::Shared shared() const { return outer_product::Shared::nothing; }
   /// Its calls travel during backpropagation, whatever SynchronizerOptions::overlap says.
   virtual bool starts_at_once() const { return false; }
 };

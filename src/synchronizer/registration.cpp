@@ -59,10 +59,12 @@ void Synchronizer<T>::State::take_deferred_error(std::string& subject, std::stri
 }
 
 template <class T>
-void Synchronizer<T>::State::add(const std::string& name, const Shape& shape, const std::string& text) {
+void Synchronizer<T>::State::add(const std::string& name, const Shape& shape, const std::string& text,
+                                 const BiasOf& bias_of) {
   make_call(transport, [&] {
     NamedPolicy<T> policy;
     std::unique_ptr<Parameter> parameter;
+    Parameter* weight = nullptr;
     const std::string error = error_of([&] {
       check_between_steps("add()");
       if (name.empty()) refuse("name", "empty", "a name");
@@ -70,13 +72,38 @@ void Synchronizer<T>::State::add(const std::string& name, const Shape& shape, co
       check_shape<T>(shape);
       policy = NamedPolicy<T>(PolicyText(text), shape);
       parameter = std::make_unique<Parameter>(name, shape);
+      weight = weight_of(bias_of, shape);
     });
-    const bool some_rank_gives_factors = agree(
-        "registering a parameter", name, error, [&](Call& call) { say(call, shape, text); }, policy.chooses());
-    take_policy(*parameter, std::move(policy), some_rank_gives_factors);
+    const auto say_all = [&](Call& call) {
+      say(call, shape, text);
+      call.same("bias_of", std::string_view(bias_of.weight)).same("errors", static_cast<int>(bias_of.errors));
+    };
+    const std::size_t most_pairs = agree("registering a parameter", name, error, say_all, policy.chooses());
+    take_policy(*parameter, std::move(policy), most_pairs);
+    if (weight != nullptr) {
+      parameter->weight = weight;
+      parameter->errors_are_a = bias_of.errors == 'a';
+      weight->bias = parameter.get();
+    }
     by_name_[name] = parameter.get();
     parameters.push_back(std::move(parameter));
   });
+}
+
+/// Null where it names none.
+template <class T>
+synchronizer::Parameter<T>* Synchronizer<T>::State::weight_of(const BiasOf& bias_of, const Shape& shape) const {
+  if (bias_of.weight.empty()) return nullptr;
+  const auto found = by_name_.find(bias_of.weight);
+  if (found == by_name_.end()) refuse("bias_of", bias_of.weight, "one that add() has registered");
+  Parameter& weight = *found->second;
+  if (weight.bias != nullptr) refuse("bias_of", bias_of.weight, "one without a bias: it has " + weight.bias->name);
+  if (bias_of.errors != 'a' && bias_of.errors != 'b') refuse("errors", std::string(1, bias_of.errors), "a or b");
+  const std::size_t width = bias_of.errors == 'a' ? weight.shape.rows : weight.shape.columns;
+  if (shape.rows != 1) refuse("rows", shape.rows, "1, of a bias");
+  if (shape.columns != width)
+    refuse("columns", shape.columns, "the " + std::to_string(width) + " of " + bias_of.weight + "'s errors");
+  return &weight;
 }
 
 template <class T>
@@ -89,19 +116,19 @@ void Synchronizer<T>::State::set_policy(const std::string& name, const std::stri
       shape = find(name).shape;
       policy = NamedPolicy<T>(PolicyText(text), shape);
     });
-    const bool some_rank_gives_factors = agree(
+    const std::size_t most_pairs = agree(
         "changing a parameter's policy", name, error, [&](Call& call) { say(call, shape, text); }, policy.chooses());
-    take_policy(find(name), std::move(policy), some_rank_gives_factors);
+    take_policy(find(name), std::move(policy), most_pairs);
   });
 }
 
 // If it fails, it does on all ranks, and leaves the parameter as it was.
 template <class T>
-void Synchronizer<T>::State::take_policy(Parameter& parameter, NamedPolicy<T> policy, bool some_rank_gives_factors) {
+void Synchronizer<T>::State::take_policy(Parameter& parameter, NamedPolicy<T> policy, std::size_t most_pairs) {
   const OnBehalf on_behalf(transport, parameter.name);
-  policy.how->check(parameter, terms(some_rank_gives_factors));
+  policy.how->check(parameter, terms(most_pairs));
   if (policy.kind->selects) parameter.residual.resize(parameter.elements());
-  parameter.gives_factors = some_rank_gives_factors;
+  parameter.most_pairs = most_pairs;
   parameter.policy = std::move(policy);
   parameter.last_step = {};
 }
@@ -117,15 +144,15 @@ void Synchronizer<T>::State::plan_for(const Machine& machine, bool is_probed) {
     options.machine = step_.terms.machine = machine;
   for (const auto& parameter : parameters) {
     const OnBehalf on_behalf(transport, parameter->name);
-    if (parameter->policy.how->chooses()) parameter->policy.how->check(*parameter, terms(parameter->gives_factors));
+    if (parameter->policy.how->chooses()) parameter->policy.how->check(*parameter, terms(parameter->most_pairs));
   }
 }
 
-#define INSTANTIATE(T)                                                                             \
-  template Synchronizer<T>::State::State(Transport&, const SynchronizerOptions&);                  \
-  template void Synchronizer<T>::State::take_deferred_error(std::string&, std::string&);           \
-  template void Synchronizer<T>::State::add(const std::string&, const Shape&, const std::string&); \
-  template void Synchronizer<T>::State::set_policy(const std::string&, const std::string&);        \
+#define INSTANTIATE(T)                                                                                            \
+  template Synchronizer<T>::State::State(Transport&, const SynchronizerOptions&);                                 \
+  template void Synchronizer<T>::State::take_deferred_error(std::string&, std::string&);                          \
+  template void Synchronizer<T>::State::add(const std::string&, const Shape&, const std::string&, const BiasOf&); \
+  template void Synchronizer<T>::State::set_policy(const std::string&, const std::string&);                       \
   template void Synchronizer<T>::State::plan_for(const Machine&, bool);
 DSOP_FOR_ELEMENT_TYPES(INSTANTIATE)
 

@@ -2,7 +2,8 @@
 //
 //   "dsop synchronizer", version, bytes of an element, ranks, rank, residual_holds_step, the machine that was planned
 //   for (as a machine file, or empty), whether a probe has found it, steps, number of parameters;
-//   of each parameter: name, rows, columns, policy, elements of the residual, the residual, the algorithm's state
+//   of each parameter: name, rows, columns, policy, elements of the residual, the residual, the algorithm's state,
+//   whether it ends its bucket (not in version 4)
 //   a hash of all that
 #include <functional>
 #include <map>
@@ -29,7 +30,7 @@ using synchronizer::Reader;
 using synchronizer::Writer;
 
 constexpr std::string_view kind = "dsop synchronizer";
-constexpr std::uint32_t version = 4;
+constexpr std::uint32_t version = 5;
 
 template <class Number>
 void expect(Reader& reader, const std::string& what, Number expected) {
@@ -37,27 +38,32 @@ void expect(Reader& reader, const std::string& what, Number expected) {
   if (found != expected) refuse(what + " in the saved state", found, expected);
 }
 
+/// Returns the version.
 template <class T>
-void read_heading(Reader& reader, const Transport& transport, bool residual_holds_step) {
+std::uint32_t read_heading(Reader& reader, const Transport& transport, bool residual_holds_step) {
   std::string found(kind.size(), ' ');
   reader.numbers("its heading", std::span<char>(found));
   if (found != kind) throw ArgumentError("the data are no saved state of a synchronizer");
-  expect<std::uint32_t>(reader, "the version", version);
+  const auto found_version = reader.number<std::uint32_t>("the version");
+  if (found_version != 4 && found_version != version)
+    refuse("the version in the saved state", found_version, "4 or " + std::to_string(version));
   expect<std::uint32_t>(reader, "the number of bytes of an element", sizeof(T));
   expect<std::int32_t>(reader, "the number of ranks", transport.size());
   expect<std::int32_t>(reader, "the rank", transport.rank());
   expect<std::uint32_t>(reader, "residual_holds_step", residual_holds_step);
+  return found_version;
 }
 
 template <class T>
 struct Loaded {
   std::vector<T> residual = {};
   std::function<void()> take_over = {};  ///< the algorithm's state
+  bool ends_bucket = false;
 };
 
 template <class T>
 Loaded<T> read_parameter(Reader& reader, const synchronizer::Parameter<T>& parameter,
-                         const synchronizer::StepTerms& terms) {
+                         const synchronizer::StepTerms& terms, std::uint32_t version_of_state) {
   const std::string of = " of parameter " + parameter.name;
   expect<std::uint64_t>(reader, "the number of rows" + of, parameter.shape.rows);
   expect<std::uint64_t>(reader, "the number of columns" + of, parameter.shape.columns);
@@ -72,6 +78,7 @@ Loaded<T> read_parameter(Reader& reader, const synchronizer::Parameter<T>& param
   if (parameter.policy.kind->selects) loaded.residual.resize(parameter.elements());
   const bool active = policy == parameter.policy.text;
   loaded.take_over = parameter.policy.how->load(parameter, active ? state : "", terms);
+  loaded.ends_bucket = version_of_state >= 5 && reader.number<std::uint32_t>("whether it ends its bucket" + of) != 0;
   return loaded;
 }
 
@@ -100,6 +107,7 @@ void Synchronizer<T>::State::save(std::ostream& out) const {
     writer.number<std::uint64_t>(parameter->residual.size());
     writer.numbers(std::span<const T>(parameter->residual));
     writer.text(parameter->policy.how->save());
+    writer.number<std::uint32_t>(parameter->ends_bucket);
   }
   writer.hash();
   out.flush();
@@ -118,7 +126,7 @@ void Synchronizer<T>::State::load(std::istream& in) {
     const std::string error = error_of([&] {
       check_between_steps("load()");
       Reader reader(in);
-      read_heading<T>(reader, transport, options.residual_holds_step);
+      const std::uint32_t version_of_state = read_heading<T>(reader, transport, options.residual_holds_step);
       const std::string text = reader.text("the machine");
       if (!text.empty()) machine = machine_of_text(text, "the machine in the saved state");
       if (machine) machine_digest = described(*machine).digest();
@@ -130,7 +138,7 @@ void Synchronizer<T>::State::load(std::istream& in) {
         const auto found = by_name_.find(name);
         if (found == by_name_.end() || loaded.contains(found->second))
           refuse("a parameter in the saved state", name, "each of " + names() + " once");
-        loaded[found->second] = read_parameter(reader, *found->second, step_.terms);
+        loaded[found->second] = read_parameter(reader, *found->second, step_.terms, version_of_state);
       }
       reader.check_hash();
     });
@@ -143,6 +151,7 @@ void Synchronizer<T>::State::load(std::istream& in) {
 
     for (auto& [parameter, state] : loaded) {
       parameter->residual = std::move(state.residual);
+      parameter->ends_bucket = state.ends_bucket;
       state.take_over();
     }
     steps = saved_steps;

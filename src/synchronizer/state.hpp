@@ -1,6 +1,7 @@
 // A synchronizer's parameters, and the step that is under way.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -24,7 +25,7 @@ struct Synchronizer<T>::State {
 
   State(Transport& transport_, const SynchronizerOptions& options_);
 
-  void add(const std::string& name, const Shape& shape, const std::string& policy);
+  void add(const std::string& name, const Shape& shape, const std::string& policy, const BiasOf& bias_of);
   void set_policy(const std::string& name, const std::string& policy);
 
   void begin(const Step& step);
@@ -63,13 +64,15 @@ struct Synchronizer<T>::State {
 
  private:
   template <class Say>
-  bool agree(const char* operation, std::string subject, std::string error, const Say& say, bool chooses = false);
+  std::size_t agree(const char* operation, std::string subject, std::string error, const Say& say,
+                    bool chooses = false);
   void take_deferred_error(std::string& subject, std::string& error);
-  synchronizer::PolicyTerms terms(bool some_rank_gives_factors) {
-    return {transport, step_.terms, planned_machine(transport, options.machine), some_rank_gives_factors};
+  synchronizer::PolicyTerms terms(std::size_t most_pairs) {
+    return {transport, step_.terms, planned_machine(transport, options.machine), options.bucket_bytes, most_pairs};
   }
+  Parameter* weight_of(const BiasOf& bias_of, const Shape& shape) const;
   void plan_for(const Machine& machine, bool is_probed);
-  void take_policy(Parameter& parameter, synchronizer::NamedPolicy<T> policy, bool some_rank_gives_factors);
+  void take_policy(Parameter& parameter, synchronizer::NamedPolicy<T> policy, std::size_t most_pairs);
   void check_given(const Parameter& parameter, const Given& given) const;
   void check_apart(const Given& given) const;
   void tell_failure(std::string subject, std::string error);
@@ -111,12 +114,12 @@ struct Synchronizer<T>::State {
 };
 
 /// The ranks agree on `operation`, of which `say(call)` says what all must say alike; where something is chosen by it,
-/// the machine is known then. Returns whether some rank says pairs. An error within a step ends it: the other ranks
+/// the machine is known then. Returns the most pairs that a rank says. An error within a step ends it: the other ranks
 /// have heard it in place of the step's next call.
 template <class T>
 template <class Say>
-bool Synchronizer<T>::State::agree(const char* operation, std::string subject, std::string error, const Say& say,
-                                   bool chooses) {
+std::size_t Synchronizer<T>::State::agree(const char* operation, std::string subject, std::string error, const Say& say,
+                                          bool chooses) {
   take_deferred_error(subject, error);
   const synchronizer::OnBehalf on_behalf(transport, subject);
   Call call(transport, operation, 0, 0, data_type<T>, object);
@@ -132,7 +135,9 @@ bool Synchronizer<T>::State::agree(const char* operation, std::string subject, s
     throw;
   }
   runs_at_finish = !call.ranks().all_allow_progress_thread;
-  return call.any([](const Record& record) { return record.pairs > 0; });
+  std::size_t most_pairs = 0;
+  for (const Record& record : call.records()) most_pairs = std::max<std::size_t>(most_pairs, record.pairs);
+  return most_pairs;
 }
 
 }  // namespace dsop

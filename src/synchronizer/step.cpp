@@ -33,8 +33,9 @@ void Synchronizer<T>::State::begin(const Step& step) {
     order.clear();
     targets_.clear();
     owns_.clear();
+    step_.buckets.begin_step();
     for (const auto& parameter : parameters) {
-      parameter->is_given = false;
+      parameter->is_given = parameter->follows = false;
       parameter->last_step = {};
     }
     step_.terms.scale = factor;
@@ -142,6 +143,9 @@ template <class T>
 void Synchronizer<T>::State::finish() {
   if (!has_begun_) tell_failure("", "finish() stands outside a step, expected after begin()");
   const synchronizer::Clock::time_point waits_from = synchronizer::Clock::now();
+  for (Parameter* const parameter : order)
+    if (parameter->weight != nullptr && !parameter->weight->is_given && parameter->follows)
+      step_.buckets.add_bias(*parameter, step_);
   step_.buckets.close_all(step_);
   has_begun_ = false;
   calls_.start([this] { end_step(); });
@@ -158,8 +162,11 @@ void Synchronizer<T>::State::finish() {
     throw;
   }
   end_parameters(true);
-  for (Parameter* const parameter : order)
+  for (Parameter* const parameter : order) {
     parameter->last_step.selection_seconds = parameter->selection.seconds_since(waits_from);
+    parameter->ends_bucket = false;
+  }
+  step_.buckets.note_last();
   ++steps;
 }
 

@@ -20,8 +20,9 @@ template <class T>
 Synchronizer<T>::~Synchronizer() = default;
 
 template <class T>
-void Synchronizer<T>::add(const std::string& name, const Shape& shape, const std::string& policy) {
-  state_->add(name, shape, policy);
+void Synchronizer<T>::add(const std::string& name, const Shape& shape, const std::string& policy,
+                          const BiasOf& bias_of) {
+  state_->add(name, shape, policy, bias_of);
 }
 template <class T>
 void Synchronizer<T>::set_policy(const std::string& name, const std::string& policy) {

@@ -184,7 +184,6 @@ def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
         lines += [f"one product for {joint.name}" for joint in joints]
         lines += [buffer_line(name, buffer) for name, buffer in model.named_buffers()]
     check_same_lines(lines, ranks)
-    for p in parameters:
-        broadcast_tensors([p.parameter], ranks)
+    broadcast_tensors([p.parameter for p in parameters], ranks)
     broadcast_tensors(list(model.buffers()), ranks)
     return Attachment(model, ranks, average, parameters, joints, find_nans)

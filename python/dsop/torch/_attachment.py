@@ -43,7 +43,7 @@ class Attachment:
         self._of_id = {id(p.parameter): p for p in parameters}
         if comm.size == 1 and average != "samples" and not find_nans:
             for p in parameters:
-                p.stays = p.policy in ("dense", "dsop") and not p.has_sparse_grad
+                p.alone = comm if p.policy in ("dense", "dsop") and not p.has_sparse_grad else None
         self._staying = [p for p in parameters if p.stays]
         self._known = self._parameters_now()
         self._sums, self._queue = Sums(parameters, joints, comm, average, find_nans), queue_of(comm)
@@ -73,14 +73,13 @@ class Attachment:
         p = self._of_id.get(id(weight))
         if p is None or not p.wants_factors or p.has_other_hooks:
             return None
-        given = p
+        return partial(self._keep, p)
 
-        def keep(a: Tensor, b: Tensor, node: Any) -> None:
-            if self not in attached:
-                return given.add_now(a, b)
-            self._start()
-            given.keep(a, b, node)
-        return keep
+    def _keep(self, p: Parameter, a: Tensor, b: Tensor, node: Any) -> None:
+        if self not in attached:
+            return p.add_now(a, b)
+        self._start()
+        p.keep(a, b, node)
 
     # A step, from the forward pass on.
 
@@ -190,7 +189,7 @@ class Attachment:
             if failure:
                 self._sums.fail(failure)
             for p in self._staying:
-                p.stay(self._comm)
+                p.stay()
             with _failures.listening(self._comm):
                 if failure or len(self._staying) < len(self._parameters):
                     if self._sums.run(samples, self._comm.size > 1 and self._buffers.has_changed()):

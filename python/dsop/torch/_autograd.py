@@ -35,9 +35,31 @@ def at_end_of_backward(call: Callable[[], None], dropped: Callable[[], None]) ->
     _engine.queue_callback(partial(call_opaquely, end))
 
 
-def at_end_of_pass(call: Callable[[], None]) -> None:
+_number_of_pass: Callable[[], int] = getattr(torch._C, "_current_graph_task_id", lambda: -1)  # 1.13 has none
+
+
+class _Calls(list[Callable[[], object]]):
+    """What is to be called at the end of the pass of that number, by the engine, which alone keeps it."""
+
+    number = -1
+
+    def make(self) -> None:
+        for call in self:
+            call()
+
+
+_latest: Callable[[], Optional[_Calls]] = lambda: None
+
+
+def at_end_of_pass(call: Callable[[], object]) -> None:
     """Have `call` made when the innermost backward pass that runs, or autograd.grad(), is over."""
-    _engine.queue_callback(partial(call_opaquely, call))
+    global _latest
+    calls, number = _latest(), _number_of_pass()
+    if calls is None or number < 0 or calls.number != number:
+        calls = _Calls()
+        calls.number, _latest = number, weakref.ref(calls)
+        _engine.queue_callback(partial(call_opaquely, calls.make))
+    calls.append(call)
 
 
 def node_of_input(node: Any, number: int) -> Any:
@@ -92,8 +114,8 @@ class Watch:
 
     def is_alone(self, parameter: Tensor) -> bool:
         """Whether the program has no hook of its own on the parameter's gradient."""
-        hooks: Any = parameter._backward_hooks or {}
-        return set(hooks) <= {self._handles[0].id}
+        hooks: Any = parameter._backward_hooks
+        return hooks is None or len(hooks) == (self._handles[0].id in hooks)
 
 
 def run_first(model: Any, pre_hook: Any) -> None:
@@ -109,8 +131,8 @@ def run_last(model: Any, pre_hook: Any, hook: Any) -> None:
             hooks.move_to_end(handle.id)
 
 
-def parameters_of(model: nn.Module) -> Iterator[nn.Parameter]:
-    """Those of model.parameters(), some of them again, in a third of the time: it makes no names."""
+def modules_of(model: nn.Module) -> Iterator[nn.Module]:
+    """Those of model.modules(), in a third of the time: it makes no names."""
     seen: set[nn.Module] = set()
     left = [model]
     while left:
@@ -118,7 +140,13 @@ def parameters_of(model: nn.Module) -> Iterator[nn.Parameter]:
         if module not in seen:
             seen.add(module)
             left += (child for child in module._modules.values() if child is not None)
-            yield from (parameter for parameter in module._parameters.values() if parameter is not None)
+            yield module
+
+
+def parameters_of(model: nn.Module) -> Iterator[nn.Parameter]:
+    """Those of model.parameters(), some of them again."""
+    for module in modules_of(model):
+        yield from (parameter for parameter in module._parameters.values() if parameter is not None)
 
 
 def is_traced() -> bool:

@@ -60,15 +60,20 @@ class Early:
 
     def _is_next_ready(self) -> bool:
         at = len(self._sums)
-        return (at < len(self.order) and not self._has_failed
-                and all(part.name in self._ready for part in self.order[at][0].parts))
+        if at == len(self.order) or self._has_failed:
+            return False
+        for part in self.order[at][0].parts:
+            if part.name not in self._ready:
+                return False
+        return True
 
     def _give_next(self) -> None:
         p, way = self.order[len(self._sums)]
         self._begin()
         left = None
         try:
-            p.collect(self._entries.most_pairs(p, way))
+            if len(p.parts) > 1:
+                p.collect(self._entries.most_pairs(p, way))
             if not self._entries.takes(p, way):
                 left = p.factors, p.dense
                 p.forget()

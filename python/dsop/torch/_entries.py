@@ -14,17 +14,27 @@ from torch import Tensor
 
 import dsop
 from dsop._communicators import SaidToAll
+from dsop._table import Factor, Matrix
 from dsop.torch._compat import UNCHECKED
 from dsop.torch._joint import Joint, Unit
 from dsop.torch._parameter import Parameter
-from dsop.torch._summand import Summand, Way
+from dsop.torch._summand import SMALL_BYTES, Summand, Way
 
-_SMALL_BYTES = 1 << 16  # so few cost little on any network, and an allreduce of their own more
 _KEYS = {Way.FACTORS: "most_pairs", Way.FACTORS_IN_16_BITS: "most_pairs_in_16_bits"}  # of a state
 
 
 def _name(kind: torch.dtype) -> str:
     return str(kind).removeprefix("torch.")
+
+
+def _matrix(tensor: Tensor) -> Matrix:
+    rows, columns = tensor.shape
+    return Matrix(tensor.data_ptr(), rows, columns, columns)
+
+
+def _factor(tensor: Tensor) -> Factor:
+    rows, columns = tensor.shape
+    return Factor(tensor.data_ptr(), rows, columns, columns)
 
 
 def _entry(p: Summand, most: int, way: Way) -> str:
@@ -33,7 +43,7 @@ def _entry(p: Summand, most: int, way: Way) -> str:
 
 def _shares_bucket(p: Summand) -> bool:
     """Where its gradient travels whole."""
-    return (p.is_by_default and p.policy == "dsop" and not p.unit_rows and p.size_bytes <= _SMALL_BYTES)
+    return (p.is_by_default and p.policy == "dsop" and not p.unit_rows and p.size_bytes <= SMALL_BYTES)
 
 
 def _policy(p: Summand, way: Way) -> str:
@@ -49,7 +59,7 @@ def _of_last_step(table: str) -> str:
 
 
 class _Last(NamedTuple):
-    """How the last step summed a parameter."""
+    """How a step sums a parameter."""
 
     unit: str = ""  # the parameter's name, or that of two together
     entry: str = ""  # of a synchronizer; empty: rows alone
@@ -78,8 +88,10 @@ class Entries:
         units: list[Unit] = [*parameters, *joints]
         self._units = {unit.name: unit for unit in units}
         self._most_pairs: dict[Way, dict[str, list[int]]] = {way: {name: [] for name in self._units} for way in _KEYS}
+        self.registrations = 0  # so far
         self._rows: dict[str, dsop.OuterProduct] = {}
         self._last: dict[str, _Last] = {}
+        self._entry: dict[tuple[str, int], _Last] = {}  # by unit and way, of the pairs that it is registered for now
         self._earlier: dict[str, str] = {}  # algorithms of parameters that travelled in this step before the last begin()
         for p in parameters:
             self._register(p, 0, Way.FACTORS)
@@ -98,6 +110,8 @@ class Entries:
 
     def _register(self, p: Summand, most: int, way: Way) -> None:
         self._most_pairs[way][p.name].append(most)
+        self._entry.pop((p.name, int(way)), None)
+        self.registrations += 1
         density = {"density_a": 1 / p.shape[0]} if p.unit_rows else {}
         if most and p.has_sparse_grad:
             rows, columns = p.shape
@@ -131,31 +145,39 @@ class Entries:
 
         Raises ArgumentError where it has NaN or infinity, if asked to look.
         """
-        self._check(p)
-        entry = _entry(p, self.most_pairs(p, way), way)
+        if self._find_nans:
+            self._check(p)
+        last = self._entry.get((p.name, way))
+        if last is None:
+            last = self._entry[p.name, int(way)] = _Last(p.name, _entry(p, self.most_pairs(p, way), way), way)
+        synchronizer = self.synchronizer(p)
         if way != Way.DENSE:
-            a, b = p.as_factors()
             total = p.room.take()
-            self.synchronizer(p).give_factors(entry, a, b, total.numpy())
+            if p.is_rows:
+                synchronizer.give_factors(last.entry, *p.as_factors(), total.numpy())
+            else:
+                a, b = p.as_pair()
+                synchronizer._give_places(last.entry, _factor(a), _factor(b), _matrix(total), (a, b, total))
         else:
             total = p.as_dense()
-            values = total if p.gives_factors else total.view(-1)
-            self.synchronizer(p).give_gradient(entry, values.numpy())
+            synchronizer._give_place(last.entry, _matrix(total if p.gives_factors else total.view(1, -1)), total)
         p.forget()
         for part in p.parts:
-            self._last[part.name] = _Last(p.name, entry, way)
-            self._earlier.pop(part.name, None)
+            self._last[part.name] = last
+            if self._earlier:
+                self._earlier.pop(part.name, None)
         return total
 
     def _check(self, p: Unit) -> None:
-        if self._find_nans and not p.is_finite:
+        if not p.is_finite:
             names = " and ".join(part.name for part in p.parts)
             raise dsop.ArgumentError(f"gradient of {names} has NaN or infinity, expected finite numbers")
 
     def sum_rows(self, p: Unit, scale: float) -> Tensor:
         """scale times the sum over ranks of what the parameter has, as a coalesced sparse tensor."""
         with SaidToAll(self.comm):
-            self._check(p)
+            if self._find_nans:
+                self._check(p)
         numbers, rows = self._rows[p.name].run_rows(*p.as_factors())
         p.forget()
         self._last[p.name] = _Last(p.name, "", Way.FACTORS)

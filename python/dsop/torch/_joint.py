@@ -30,6 +30,7 @@ class Joint(Summand):
         self.gives_factors, self.is_by_default = True, first.is_by_default and second.is_by_default
         for part in self.parts:
             part.most_kept_in_joint = self.most_kept_pairs
+            part.most_unmultiplied = max(part.most_unmultiplied, self.most_unmultiplied)
 
     @property
     def is_apart(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, Optional
 
 import torch
@@ -25,12 +26,13 @@ class _Product(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Optional[Tensor],  # type: ignore[override]
                 keep: Keep) -> Tensor:
         ctx.keep, ctx.type_of_x = keep, x.dtype
-        if _compat.is_autocast_enabled():
+        is_rounded = _compat.is_autocast_enabled()
+        if is_rounded:
             kind = _compat.autocast_dtype()
             x, weight, bias = (_cast(tensor, kind) for tensor in (x, weight, bias))
         # As torch does: what no gradient depends on may be changed in place before backward().
         ctx.save_for_backward(x, weight if ctx.needs_input_grad[0] else None)
-        with _compat.own_precision():
+        with _compat.own_precision() if is_rounded else nullcontext():
             return functional.linear(x, weight, bias)
 
     @staticmethod
@@ -39,7 +41,9 @@ class _Product(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         if ctx.needs_input_grad[1]:
             ctx.keep(grad_output, x, node_of_input(ctx, 1))
-        of_x = (grad_output @ weight).to(ctx.type_of_x) if ctx.needs_input_grad[0] else None
+        of_x = grad_output @ weight if ctx.needs_input_grad[0] else None
+        if of_x is not None and of_x.dtype != ctx.type_of_x:
+            of_x = of_x.to(ctx.type_of_x)
         of_bias = grad_output.sum(0) if ctx.needs_input_grad[2] else None
         return of_x, None, of_bias, None
 
@@ -54,11 +58,14 @@ class Linear(Attached, nn.Linear):
 
     @_compat.opaque
     def forward(self, input: Tensor) -> Tensor:
-        keep = None if gives_none() or not self._takes(input) else self._dsop_keeper(self.weight)
+        weight, bias = self.weight, self.bias
+        keep = None if gives_none() or not self._takes(input) else self._dsop_keeper(weight)
         if keep is None:
-            return functional.linear(input, self.weight, self.bias)
+            return functional.linear(input, weight, bias)
+        if input.dim() == 2:
+            return _Product.apply(input, weight, bias, keep)  # type: ignore[no-any-return]
         # Reshaped out here: what a Function returns as a view can't be changed in place.
-        rows = _Product.apply(input.reshape(-1, self.in_features), self.weight, self.bias, keep)
+        rows = _Product.apply(input.reshape(-1, self.in_features), weight, bias, keep)
         return rows.view(*input.shape[:-1], self.out_features)  # type: ignore[no-any-return]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Optional
 
 import torch
@@ -30,7 +31,7 @@ class Parameter(Summand):
         super().__init__(name, parameter.shape, SUMMED_AS[parameter.dtype], policy)
         self.parameter = parameter
         self.why_dense = "it has no factors"
-        self.stays = False  # this rank is alone, and what it has is the sum
+        self.alone: Optional[dsop.Communicator] = None  # this rank is, and what it has is the sum, which stays here
         self.in_place = False  # autograd adds to .grad by itself, in the pass that runs
         self.goes_dense = False  # factors don't pay: autograd makes its gradient, which shares an allreduce
         self.most_kept_in_joint = 0  # pairs, where another weight's have the same a
@@ -49,9 +50,11 @@ class Parameter(Summand):
         return [(self, total)]
 
     def _clear_pass(self) -> None:
-        self._kept: list[tuple[Tensor, Tensor]] = []  # of a weight that the engine has not come to yet
+        self._kept: dict[object, tuple[Tensor, Tensor]] = {}  # of a weight that the engine has not come to yet
         self._fresh: list[tuple[Tensor, Tensor]] = []  # part of its gradient, and not taken yet
+        self._product: Optional[Tensor] = None  # the same, multiplied
         self._lent: list[tuple[weakref.ref[Tensor], int]] = []  # parts of factors while they are used; their versions
+        self._is_changed = False  # one of them was, in place
         self._is_aside = self._has_made = False
         self._aside: Optional[Tensor] = None
 
@@ -59,7 +62,12 @@ class Parameter(Summand):
         self._clear_pass()
         # What has been handed over of this step: something; is_dense; with factors that 16 bits can't say.
         self.is_given = self.was_dense = self.was_wide = False
+        self._is_made_elsewhere = False  # a part of it, by autograd
         self.forget()
+
+    @property
+    def stays(self) -> bool:
+        return self.alone is not None
 
     @property
     def is_small_alone(self) -> bool:
@@ -96,7 +104,10 @@ class Parameter(Summand):
             if p is None or start is None or complete is None:
                 return
             start()
-            p._fresh, p._kept = p._fresh + p._kept, []
+            if p._kept:
+                p._fresh += p._kept.values()
+                p._kept.clear()
+                p._multiply_at_once()
             complete(p)
         # Only factors and what travels early wait for that.
         self._watch = Watch(self.name, self.parameter, before, None if self.stays and not self.gives_factors else after)
@@ -116,11 +127,34 @@ class Parameter(Summand):
             self._watch.follow(node)
         kept = a.detach(), b.detach()  # objects of their own, of one version with a and b
         self._lent += [(weakref.ref(part), part._version) for part in kept]
-        self._kept.append(kept)
+        key = object()  # what is called at the end must not keep the factors
+        self._kept[key] = kept
+        at_end_of_pass(partial(self._kept.pop, key, None))  # what autograd.grad() makes is no part of a gradient
 
-        def drop() -> None:  # what autograd.grad() makes is no part of a gradient
-            self._kept = [one for one in self._kept if one is not kept]
-        at_end_of_pass(drop)
+    def _note_changes(self) -> None:
+        lent, self._lent = self._lent, []
+        for found, version in lent:
+            part = found()
+            self._is_changed = self._is_changed or part is not None and part._version != version
+
+    def _multiply_at_once(self) -> None:
+        """Make the product of what is complete, where the factors would be kept for nothing, or take more memory than it."""
+        pairs = sum(b.shape[0] if b.dtype != torch.bfloat16 else b.shape[0] / 2 for _, b in self._fresh)
+        if not (self.stays or self.policy == "dsop" and pairs > self.most_unmultiplied):
+            return
+        self._note_changes()
+        fresh = [(a if a.dim() == 1 else a.to(self.dtype).contiguous(), b.to(self.dtype).contiguous()) for a, b in self._fresh]
+        self._fresh = []
+        if self._product is None:
+            self._product = self.room.take()
+            (a, b), *fresh = fresh
+            if a.dim() == 1:
+                self._product.zero_().index_add_(0, a, b)
+            elif self.alone is not None and self.shape.numel() >= _MANY_ELEMENTS:
+                dsop.outer_product(a.numpy(), b.numpy(), out=self._product.numpy(), comm=self.alone)
+            else:
+                torch.mm(a.t(), b, out=self._product)
+        self._add_products(self._product, fresh)
 
     def add_now(self, a: Tensor, b: Tensor) -> None:
         """A module that is attached no more hands over factors, of a forward pass from before."""
@@ -136,7 +170,10 @@ class Parameter(Summand):
         if self.gives_factors and made.layout != torch.strided:
             made = made.to_dense()
         self._check_dense(made)
-        made = made * weight if weight != 1 else self.room.take().copy_(made) if copies and made is given else made
+        self._is_made_elsewhere = self.gives_factors
+        self._add_dense(made * weight if weight != 1 else self.room.take().copy_(made) if copies and made is given else made)
+
+    def _add_dense(self, made: Tensor) -> None:
         self.dense = made if self.dense is None else self.dense + made
 
     def _check_dense(self, made: Optional[Tensor]) -> None:
@@ -149,19 +186,23 @@ class Parameter(Summand):
         A gradient of autograd's may lie where others lie, or other tensors of the backward pass: `copies` it.
         """
         fresh, self._fresh = self._fresh, []
+        product, self._product = self._product, None
         made = None
         if self._is_aside:
             made, self.parameter.grad = self.parameter.grad, None
         kind = self.dtype
-        exact = math.frexp(weight)[0] in (0, 0.5)  # 0 or a power of 2: bf16 remains bf16
+        if product is not None:
+            self._add_dense(product * weight if weight != 1 else product)
         for a, b in fresh:
-            kinds = {b.dtype, a.dtype if a.dim() == 2 else b.dtype}
-            if not (self.may_be_in_16_bits and exact and kinds == {torch.bfloat16}):
-                a, b = a.to(kind) if a.dim() == 2 else a, b.to(kind)
+            if b.dtype != kind or a.dim() == 2 and a.dtype != kind:
+                exact = math.frexp(weight)[0] in (0, 0.5)  # 0 or a power of 2: bf16 remains bf16
+                kinds = {b.dtype, a.dtype if a.dim() == 2 else b.dtype}
+                if not (self.may_be_in_16_bits and exact and kinds == {torch.bfloat16}):
+                    a, b = a.to(kind) if a.dim() == 2 else a, b.to(kind)
             self.factors.append((a.contiguous(), (b * weight if weight != 1 else b).contiguous()))
         if made is not None:
             self._take_made(made.detach(), weight, copies)
-        self._has_made = self._has_made or made is not None or bool(fresh)
+        self._has_made = self._has_made or made is not None or product is not None or bool(fresh)
 
     def end_backward(self, weight: float) -> bool:
         """Take the rest, and put .grad back. Whether this backward pass has made anything."""
@@ -170,11 +211,10 @@ class Parameter(Summand):
             if has_made:
                 self._check_dense(self.parameter.grad)
             return has_made
-        for found, version in self._lent:
-            part = found()
-            if part is not None and part._version != version:
-                raise dsop.ArgumentError(f"{self.name} travels as factors, of which one was changed in place later in "
-                                         f"backward(), expected it unchanged, or policies={{{self.name!r}: 'dense'}}")
+        self._note_changes()
+        if self._is_changed:
+            raise dsop.ArgumentError(f"{self.name} travels as factors, of which one was changed in place later in "
+                                     f"backward(), expected it unchanged, or policies={{{self.name!r}: 'dense'}}")
         self.take(weight, copies=not self.stays)
         if self._is_aside:
             self.parameter.grad = self._aside
@@ -222,18 +262,12 @@ class Parameter(Summand):
         """All is summed, and in .grad."""
         self._clear()
 
-    def stay(self, comm: dsop.Communicator) -> None:
+    def stay(self) -> None:
         """End the step of a rank alone."""
-        self.used_elsewhere = self.gives_factors and self.is_dense
-        if not self.has_gradient:  # nor has anything been handed over
-            return
-        if self.factors and not self.is_dense and not self.is_small_alone:
-            total = self.room.take()
-            dsop.outer_product(*self.as_factors(), out=total.numpy(), comm=comm)
-            self.add_to_grad(total)
-        else:
+        self.used_elsewhere = self._is_made_elsewhere
+        if self.has_gradient:
             self.add_to_grad(self.as_dense())
-        self._clear()
+            self._clear()
 
     def drop(self) -> None:
         """After a step that failed."""

@@ -12,9 +12,11 @@ from torch import Tensor, nn
 import dsop
 from dsop._arrays import DTYPES
 from dsop._communicators import SaidToAll
+from dsop.torch._autograd import modules_of
 
 # Types of parameters, and of their sums. Those of bf16 are rounded once, when they become .grad.
 SUMMED_AS = {**{kind: kind for kind in (getattr(torch, str(dtype)) for dtype in DTYPES)}, torch.bfloat16: torch.float32}
+_TOGETHER_BYTES = 1 << 22  # in a broadcast
 
 
 def check_dtype(name: str, tensor: Tensor) -> None:
@@ -84,8 +86,9 @@ class Buffers:
 
     @staticmethod
     def _look(model: nn.Module) -> list[Any]:
+        found = {id(b): (name, b) for module in modules_of(model) for name, b in module._buffers.items() if b is not None}
         return [(name, b.shape, b.dtype, b.device, b.layout, b.layout == torch.strided and b.stride())
-                for name, b in model.named_buffers()]
+                for name, b in found.values()]
 
     def has_changed(self) -> bool:
         """Other names, types or shapes than when ranks agreed on them."""
@@ -134,11 +137,30 @@ def _bytes_of(tensor: Tensor) -> bytes:
     return bytes(values.numpy().tobytes())
 
 
+def _bytes_in(tensor: Tensor) -> int:
+    return tensor.numel() * tensor.element_size()
+
+
 def broadcast_tensors(tensors: Sequence[Tensor], comm: dsop.Communicator) -> None:
-    """Make the tensors, of types and shapes that are the same on all ranks, those of rank 0, by one broadcast."""
-    sizes = [tensor.numel() * tensor.element_size() for tensor in tensors]
-    if comm.size == 1 or not sum(sizes):
-        return
+    """Make the tensors, of types and shapes that are the same on all ranks, those of rank 0.
+
+    Small ones together, so that it needs few messages, and little memory beside them.
+    """
+    together: list[Tensor] = []
+    total = 0
+    for tensor in tensors if comm.size > 1 else ():
+        size = _bytes_in(tensor)
+        if total and total + size > _TOGETHER_BYTES:
+            _broadcast(together, comm)
+            together, total = [], 0
+        together.append(tensor)
+        total += size
+    if total:
+        _broadcast(together, comm)
+
+
+def _broadcast(tensors: Sequence[Tensor], comm: dsop.Communicator) -> None:
+    sizes = [_bytes_in(tensor) for tensor in tensors]
     words = np.zeros(-(-sum(sizes) // 8))
     data = words.view(np.uint8)
     if comm.rank == 0:

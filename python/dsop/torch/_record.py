@@ -27,28 +27,40 @@ class Agreed(NamedTuple):
     apart: Array  # of each joint: that have something left of the two which they can't say as one
     single: Array  # of each joint: that have one of the two alone
 
+    @property
+    def of_parameters(self) -> bytes:
+        """All that is said of parameters and joints."""
+        return b"".join(numbers.tobytes() for numbers in (self.has, self.dense, self.wide, self.is_left, self.in_parts,
+                                                          self.apart, self.single))
+
+
+_BITS = 5  # of a parameter: what Agreed counts, from `has` to `in_parts`
+
 
 def _has(p: Parameter) -> bool:
     return p.has_gradient or p.is_given
 
 
+def _bits(p: Parameter) -> int:
+    if not p.has_gradient:
+        return p.is_given | p.was_dense << 1 | p.was_wide << 2
+    return 1 | (p.is_dense or p.was_dense) << 1 | (p.is_wide or p.was_wide) << 2 | 1 << 3 | p.is_given << 4
+
+
 def agree(parameters: Sequence[Parameter], joints: Sequence[Joint], samples: float, has_changed: bool,
           waited_seconds: float, comm: dsop.Communicator) -> Agreed:
     count, ranks = len(parameters), comm.size
-    record = np.zeros(2 + ranks + 5 * count + 2 * len(joints))
+    record = np.zeros(2 + ranks + _BITS * count + 2 * len(joints))
     record[:2] = samples, has_changed
     record[2 + comm.rank] = waited_seconds
-    record[2 + ranks:] = ([_has(p) for p in parameters]
-                          + [p.is_dense or p.was_dense for p in parameters]
-                          + [p.is_wide or p.was_wide for p in parameters]
-                          + [p.has_gradient for p in parameters]
-                          + [p.has_gradient and p.is_given for p in parameters]
-                          + [joint.is_apart for joint in joints]
-                          + [len({_has(part) for part in joint.parts}) > 1 for joint in joints])
+    of_parameters, of_joints = np.split(record[2 + ranks:], [_BITS * count])
+    of_parameters, of_joints = of_parameters.reshape(_BITS, count), of_joints.reshape(2, len(joints))
+    of_parameters[:] = np.array([_bits(p) for p in parameters]) >> np.arange(_BITS)[:, None] & 1
+    of_joints[:] = ([joint.is_apart for joint in joints],
+                    [len({_has(part) for part in joint.parts}) > 1 for joint in joints])
     dsop.allreduce(record, comm)
-    of_parameters, of_joints = np.split(record[2 + ranks:], [5 * count])
-    has, dense, wide, is_left, in_parts = of_parameters.reshape(5, count)
-    apart, single = of_joints.reshape(2, len(joints))
+    has, dense, wide, is_left, in_parts = of_parameters
+    apart, single = of_joints
     return Agreed(record[0], bool(record[1]), record[2:2 + ranks], has, dense, wide, is_left, in_parts, apart, single)
 
 

@@ -25,7 +25,9 @@ def _how(p: Parameter, algorithm: str, policy: str, ranks: int) -> str:
     if p.is_small_alone:
         return "dense, as PyTorch makes it, but under autocast: it is small"
     if p.used_elsewhere:
-        return "dense, used outside its module, with hooks of its own, or too often for factors"
+        return "dense, used outside its module, with hooks of its own, or with more pairs than pay"
+    if p.stays:
+        return "dense, multiplied at once"
     if p.goes_dense or ranks > 1 and travels_dense(algorithm):
         return "dense is cheaper here"
     if policy == "dense":

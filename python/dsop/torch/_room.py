@@ -12,6 +12,7 @@ from torch import Tensor
 from dsop._arrays import Array
 
 _ALIGNMENT_BYTES = 64  # of torch's own tensors, too
+_SMALL_ELEMENTS = 1 << 14  # the C library keeps the memory of so few
 
 
 class Room:
@@ -22,6 +23,7 @@ class Room:
 
     def __init__(self, shape: torch.Size, dtype: torch.dtype) -> None:
         self._shape, self._dtype = tuple(shape), np.dtype(str(dtype).removeprefix("torch."))
+        self._small = torch.empty(shape, dtype=dtype) if shape.numel() <= _SMALL_ELEMENTS else None
         self._values: Optional[Array] = None
 
     def _fresh(self) -> Array:
@@ -32,6 +34,8 @@ class Room:
 
     def take(self) -> Tensor:
         """A contiguous tensor of any values, whose memory is nobody else's."""
+        if self._small is not None:
+            return torch.empty_like(self._small)
         if self._values is None or sys.getrefcount(self._values) > 2:  # a tensor's storage holds the array
             self._values = self._fresh()
         return torch.from_numpy(self._values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from typing import Optional, Union
 
 import numpy as np
@@ -12,6 +13,9 @@ from torch import Tensor
 import dsop
 from dsop._arrays import Array
 from dsop.torch._room import Room
+
+
+SMALL_BYTES = 1 << 16  # a gradient of so few costs little on any network, and an allreduce of its own more
 
 
 class Way(enum.IntEnum):
@@ -33,6 +37,10 @@ class Summand:
         self.is_by_default = False  # no policy was named for it
         self.may_be_in_16_bits = False  # its factors, where they are bf16; the same on all ranks
         self.room = Room(shape, dtype)  # for the sum
+        # Of pairs: more make so much of a difference that they are multiplied as they come.
+        self.most_unmultiplied = math.inf
+        if self.size_bytes > SMALL_BYTES and len(shape) == 2:
+            self.most_unmultiplied = self.most_kept_pairs + SMALL_BYTES // torch.finfo(dtype).bits * 8 // sum(shape)
         self.forget()
 
     def forget(self) -> None:
@@ -50,6 +58,11 @@ class Summand:
         """More of them take more memory than the gradient."""
         rows, columns = self.shape
         return self.shape.numel() // (columns + (1 if self.unit_rows else rows))
+
+    @property
+    def is_rows(self) -> bool:
+        """Of its factors a are row numbers."""
+        return self.factors[0][0].dim() == 1 if self.factors else self.unit_rows
 
     @property
     def pairs(self) -> int:
@@ -76,24 +89,27 @@ class Summand:
 
     def _widened(self) -> list[tuple[Tensor, Tensor]]:
         kind = self.dtype
-        return [(a.to(kind) if a.dim() == 2 else a, b.to(kind)) for a, b in self.factors]
+        return [pair if pair[1].dtype == kind else (pair[0].to(kind) if pair[0].dim() == 2 else pair[0], pair[1].to(kind))
+                for pair in self.factors]
 
-    def as_factors(self) -> tuple[Union[Array, dsop.SparseMatrix], Array]:
-        """a and b, as one; where there are no factors, of no pairs."""
+    def as_pair(self) -> tuple[Tensor, Tensor]:
+        """a and b, each contiguous, as one; where there are no factors, of no pairs."""
         rows, columns = self.shape
-        unit_rows = self.factors[0][0].dim() == 1 if self.factors else self.unit_rows
         factors = self._widened()
         if len(factors) == 1:
-            a, b = factors[0]
-        else:
-            kind = self.dtype
-            no_a = torch.zeros(0, dtype=torch.int64) if unit_rows else torch.zeros(0, rows, dtype=kind)
-            a, b = (torch.cat(parts) for parts in zip((no_a, torch.zeros(0, columns, dtype=kind)), *factors))
-        pairs = len(b)
-        if not unit_rows:
+            return factors[0]
+        kind = self.dtype
+        no_a = torch.zeros(0, dtype=torch.int64) if self.is_rows else torch.zeros(0, rows, dtype=kind)
+        a, b = (torch.cat(parts) for parts in zip((no_a, torch.zeros(0, columns, dtype=kind)), *factors))
+        return a, b
+
+    def as_factors(self) -> tuple[Union[Array, dsop.SparseMatrix], Array]:
+        """The same, as dsop's calls take them."""
+        a, b = self.as_pair()
+        if a.dim() == 2:
             return a.numpy(), b.numpy()
-        ones = np.ones(pairs, b.numpy().dtype)
-        return dsop.SparseMatrix((pairs, rows), np.arange(pairs + 1), a.numpy(), ones), b.numpy()
+        ones = np.ones(len(b), b.numpy().dtype)
+        return dsop.SparseMatrix((len(b), self.shape[0]), np.arange(len(b) + 1), a.numpy(), ones), b.numpy()
 
     def as_dense(self) -> Tensor:
         """A contiguous tensor that is nobody else's; a dense part alone is that, autograd having made it for .grad."""
@@ -102,7 +118,11 @@ class Summand:
         total = self.room.take().zero_()
         if self.dense is not None:
             total += self.dense
-        for a, b in self._widened():
+        return self._add_products(total, self._widened())
+
+    @staticmethod
+    def _add_products(total: Tensor, factors: list[tuple[Tensor, Tensor]]) -> Tensor:
+        for a, b in factors:
             if a.dim() == 1:
                 total.index_add_(0, a, b)
             else:

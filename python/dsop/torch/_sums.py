@@ -42,6 +42,7 @@ class Sums:
         self._early = Early(parameters, self.entries, average)
         self._place = {p.name: place for place, p in enumerate(parameters)}
         self._ready: list[int] = []  # places of those that are complete, in this order
+        self._planned_by: Any = None  # what ranks said of the last step, where one that says the same changes nothing
         self._unsteady: set[str] = set()  # no rank had one when it was to travel early, or more came: it won't again
         self.has_failed = False  # fail() was called, of which not all ranks may have heard
         self._waited_seconds = 0.0
@@ -174,6 +175,10 @@ class Sums:
 
     def _plan(self, agreed: _record.Agreed, early: Sequence[Unit], ready: Sequence[int]) -> None:
         """What travels early in the next step: what travelled in this one, in rank 0's order."""
+        said = self.entries.registrations, agreed.of_parameters
+        if said == self._planned_by:
+            return
+        self._planned_by = None
         both = {part for joint in self._joints if all(agreed.has[place] for place in self._places(joint))
                 for part in joint.parts}
         for p in self._parameters:
@@ -188,6 +193,7 @@ class Sums:
         found = [(unit, way) for unit, way in self._ways(agreed, agreed.has, agreed.apart + agreed.single)
                  if self._early.may_have(unit) and unit.name not in self._unsteady]
         if dict(found) == dict(self._early.order):
+            self._planned_by = said
             return
         for unit, way in found:
             self._make_early_room(unit, way)
@@ -228,7 +234,7 @@ class Sums:
             if alike != first:
                 raise dsop.ArgumentError(f"state on rank {self.comm.rank} is of another step than rank 0's, expected those "
                                          "of one step on all ranks")
-        self._ready = []
+        self._ready, self._planned_by = [], None
         entries = Entries(self._parameters, self._joints, self.comm, self._find_nans)  # with as many as the state has
         entries.load_state_dict(state)
         self.entries = entries

@@ -19,6 +19,7 @@ class DensePolicy final : public Policy<T> {
       : in_bucket_{algorithm_of(text, dense_algorithms()), text.name == "dense-overlapped"} {}
 
   void check(Parameter<T>& parameter, const PolicyTerms& terms) override {
+    if (chooses()) return;  // something always can
     const Transport& transport = terms.transport;
     const DenseProblem problem{.elements = parameter.elements(),
                                .ranks = transport.size(),
@@ -29,9 +30,11 @@ class DensePolicy final : public Policy<T> {
                       make_dense_plan(dense_algorithms(), problem, terms.machine, in_bucket_.algorithm);
                     }));
   }
-  void start(Parameter<T>& parameter, RunningStep<T>& step) override { step.buckets.add(parameter, in_bucket_, step); }
+  void start(Parameter<T>& parameter, RunningStep<T>& step) override {
+    step.buckets.add(parameter, in_bucket_, parameter.elements() * sizeof(T), step);
+  }
   void describe(const Parameter<T>& parameter, Description<T>& description) const override {
-    description.in_bucket(parameter, in_bucket_);
+    description.in_bucket(parameter, in_bucket_, parameter.elements() * sizeof(T));
   }
   bool chooses() const override { return in_bucket_.algorithm == "auto"; }
   bool starts_at_once() const override { return in_bucket_.at_once; }
