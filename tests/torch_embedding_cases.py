@@ -44,6 +44,14 @@ def embeddings() -> None:
 
 
 @case
+def many_lookups_are_still_rows() -> None:
+    """More than pairs of two factors as wide would pay."""
+    attachment = check(whole_weights(Words(20_000)), lambda model, rank: model(indices_of(rank, 2000)))
+    text = attachment.describe()
+    assert COMM.size == 1 or "rows.weight 20000x4: rows" in text, text
+
+
+@case
 def embedding_that_is_the_decoder() -> None:
     class Tied(nn.Module):
         def __init__(self) -> None:

@@ -263,7 +263,7 @@ class Attachment:
         """Drop what backward passes within no_sync() have collected on this rank. Sends nothing."""
         self._pending_samples = 0.0
         for p in self._parameters:
-            p.forget()
+            p.discard()
 
     def reset_residuals(self) -> None:
         """Set to zero what policies such as "topk:0.01" have left behind on this rank. Sends nothing.

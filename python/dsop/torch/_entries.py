@@ -91,7 +91,7 @@ class Entries:
         self.registrations = 0  # so far
         self._rows: dict[str, dsop.OuterProduct] = {}
         self._last: dict[str, _Last] = {}
-        self._entry: dict[tuple[str, int], _Last] = {}  # by unit and way, of the pairs that it is registered for now
+        self._known: dict[tuple[str, int], _Last] = {}  # by unit and way, of the pairs that it is registered for now
         self._earlier: dict[str, str] = {}  # algorithms of parameters that travelled in this step before the last begin()
         for p in parameters:
             self._register(p, 0, Way.FACTORS)
@@ -110,7 +110,7 @@ class Entries:
 
     def _register(self, p: Summand, most: int, way: Way) -> None:
         self._most_pairs[way][p.name].append(most)
-        self._entry.pop((p.name, int(way)), None)
+        self._known.pop((p.name, way), None)
         self.registrations += 1
         density = {"density_a": 1 / p.shape[0]} if p.unit_rows else {}
         if most and p.has_sparse_grad:
@@ -145,11 +145,10 @@ class Entries:
 
         Raises ArgumentError where it has NaN or infinity, if asked to look.
         """
-        if self._find_nans:
-            self._check(p)
-        last = self._entry.get((p.name, way))
+        self._check(p)
+        last = self._known.get((p.name, way))
         if last is None:
-            last = self._entry[p.name, int(way)] = _Last(p.name, _entry(p, self.most_pairs(p, way), way), way)
+            last = self._known[p.name, way] = _Last(p.name, _entry(p, self.most_pairs(p, way), way), way)
         synchronizer = self.synchronizer(p)
         if way != Way.DENSE:
             total = p.room.take()
@@ -169,15 +168,14 @@ class Entries:
         return total
 
     def _check(self, p: Unit) -> None:
-        if not p.is_finite:
+        if self._find_nans and not p.is_finite:
             names = " and ".join(part.name for part in p.parts)
             raise dsop.ArgumentError(f"gradient of {names} has NaN or infinity, expected finite numbers")
 
     def sum_rows(self, p: Unit, scale: float) -> Tensor:
         """scale times the sum over ranks of what the parameter has, as a coalesced sparse tensor."""
         with SaidToAll(self.comm):
-            if self._find_nans:
-                self._check(p)
+            self._check(p)
         numbers, rows = self._rows[p.name].run_rows(*p.as_factors())
         p.forget()
         self._last[p.name] = _Last(p.name, "", Way.FACTORS)

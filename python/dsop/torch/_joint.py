@@ -29,8 +29,7 @@ class Joint(Summand):
         self.parts = first, second
         self.gives_factors, self.is_by_default = True, first.is_by_default and second.is_by_default
         for part in self.parts:
-            part.most_kept_in_joint = self.most_kept_pairs
-            part.most_unmultiplied = max(part.most_unmultiplied, self.most_unmultiplied)
+            part.most_kept_in_joint, part.most_unmultiplied_in_joint = self.most_kept_pairs, self.most_unmultiplied
 
     @property
     def is_apart(self) -> bool:

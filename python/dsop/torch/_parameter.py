@@ -35,6 +35,7 @@ class Parameter(Summand):
         self.in_place = False  # autograd adds to .grad by itself, in the pass that runs
         self.goes_dense = False  # factors don't pay: autograd makes its gradient, which shares an allreduce
         self.most_kept_in_joint = 0  # pairs, where another weight's have the same a
+        self.most_unmultiplied_in_joint: Optional[float] = None  # the same
         self.used_elsewhere = False  # some rank's last step had a dense part beside the factors
         self._watch: Optional[Watch] = None
         self._clear()
@@ -132,16 +133,17 @@ class Parameter(Summand):
         at_end_of_pass(partial(self._kept.pop, key, None))  # what autograd.grad() makes is no part of a gradient
 
     def _note_changes(self) -> None:
-        lent, self._lent = self._lent, []
-        for found, version in lent:
+        for found, version in self._lent:
             part = found()
             self._is_changed = self._is_changed or part is not None and part._version != version
 
     def _multiply_at_once(self) -> None:
         """Make the product of what is complete, where the factors would be kept for nothing, or take more memory than it."""
-        pairs = sum(b.shape[0] if b.dtype != torch.bfloat16 else b.shape[0] / 2 for _, b in self._fresh)
-        if not (self.stays or self.policy == "dsop" and pairs > self.most_unmultiplied):
-            return
+        if not self.stays:
+            most = self.most_unmultiplied if self.most_unmultiplied_in_joint is None else self.most_unmultiplied_in_joint
+            pairs = sum(b.shape[0] if b.dtype != torch.bfloat16 else b.shape[0] / 2 for _, b in self._fresh)
+            if self.policy != "dsop" or pairs <= most:
+                return
         self._note_changes()
         fresh = [(a if a.dim() == 1 else a.to(self.dtype).contiguous(), b.to(self.dtype).contiguous()) for a, b in self._fresh]
         self._fresh = []
@@ -268,6 +270,11 @@ class Parameter(Summand):
         if self.has_gradient:
             self.add_to_grad(self.as_dense())
             self._clear()
+
+    def discard(self) -> None:
+        """What has been collected is no part of a step."""
+        self._is_made_elsewhere = False
+        self.forget()
 
     def drop(self) -> None:
         """After a step that failed."""

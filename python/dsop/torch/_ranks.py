@@ -86,9 +86,11 @@ class Buffers:
 
     @staticmethod
     def _look(model: nn.Module) -> list[Any]:
-        found = {id(b): (name, b) for module in modules_of(model) for name, b in module._buffers.items() if b is not None}
-        return [(name, b.shape, b.dtype, b.device, b.layout, b.layout == torch.strided and b.stride())
-                for name, b in found.values()]
+        modules = list(modules_of(model))
+        found = {id(b): (name, b) for module in modules for name, b in module._buffers.items() if b is not None}
+        names = [tuple(module._modules) for module in modules if module._modules] if found else []
+        return [*names, *((name, b.shape, b.dtype, b.device, b.layout, b.layout == torch.strided and b.stride())
+                          for name, b in found.values())]
 
     def has_changed(self) -> bool:
         """Other names, types or shapes than when ranks agreed on them."""

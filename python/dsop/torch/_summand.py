@@ -37,10 +37,6 @@ class Summand:
         self.is_by_default = False  # no policy was named for it
         self.may_be_in_16_bits = False  # its factors, where they are bf16; the same on all ranks
         self.room = Room(shape, dtype)  # for the sum
-        # Of pairs: more make so much of a difference that they are multiplied as they come.
-        self.most_unmultiplied = math.inf
-        if self.size_bytes > SMALL_BYTES and len(shape) == 2:
-            self.most_unmultiplied = self.most_kept_pairs + SMALL_BYTES // torch.finfo(dtype).bits * 8 // sum(shape)
         self.forget()
 
     def forget(self) -> None:
@@ -54,10 +50,20 @@ class Summand:
         return self.shape.numel() * torch.finfo(self.dtype).bits // 8
 
     @property
+    def _pair_elements(self) -> int:
+        rows, columns = self.shape
+        return columns + (1 if self.unit_rows else rows)
+
+    @property
     def most_kept_pairs(self) -> int:
         """More of them take more memory than the gradient."""
-        rows, columns = self.shape
-        return self.shape.numel() // (columns + (1 if self.unit_rows else rows))
+        return self.shape.numel() // self._pair_elements
+
+    @property
+    def most_unmultiplied(self) -> float:
+        """More pairs make so much of a difference that they are multiplied as they come."""
+        few = SMALL_BYTES * 8 // torch.finfo(self.dtype).bits // self._pair_elements
+        return self.most_kept_pairs + few if self.size_bytes > SMALL_BYTES else math.inf
 
     @property
     def is_rows(self) -> bool:
