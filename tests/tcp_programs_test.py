@@ -245,26 +245,11 @@ except KeyboardInterrupt:
         for run in ("first", "second"):
             self.assertEqual(self.on_threads(clients, run=run), [""] * 3)
 
-    @unittest.skipUnless(HAS_TORCH, "no torch")
     def test_a_server_that_is_gone_is_no_rank_that_does_not_come(self) -> None:
-        from torch.distributed import TCPStore  # noqa: PLC0415
-        server = subprocess.Popen([sys.executable, "-c", """
-import sys, time
-from torch.distributed import TCPStore
-store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-print(store.port, flush=True)
-sys.stdin.read()
-"""], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert server.stdout is not None
-        store = TCPStore("127.0.0.1", int(server.stdout.readline()), is_master=False, wait_for_workers=False)
-
-        class Ends:
-            set, get = store.set, store.get
-
+        """As torch's stores say it, where they do not end the process: torch 1.13's may."""
+        class Ends(Memory):
             def wait(self, keys: list[str], limit: timedelta) -> None:
-                server.kill()
-                server.communicate()
-                store.wait(keys, limit)
+                raise RuntimeError("Connection reset by peer")
         with self.assertRaises(dsop.TransportError) as caught:
             dsop.connect(Ends(), 0, 2, limit_seconds=60)
         self.assertNotIn("have not come", str(caught.exception))
