@@ -152,7 +152,7 @@ class Parameter(Summand):
             (a, b), *fresh = fresh
             if a.dim() == 1:
                 self._product.zero_().index_add_(0, a, b)
-            elif self.alone is not None and self.shape.numel() >= _MANY_ELEMENTS:
+            elif self.stays and not self.is_small_alone:
                 dsop.outer_product(a.numpy(), b.numpy(), out=self._product.numpy(), comm=self.alone)
             else:
                 torch.mm(a.t(), b, out=self._product)
