@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <optional>
-#include <ranges>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -116,10 +116,11 @@ class Description {
   // What calls for `names`, by the algorithm in `cells`, took on this rank.
   void add_measured(Cells& cells, const std::string& names) {
     const std::string type(name(data_type<T>));
-    for (const LoggedCalls& row : std::views::reverse(attachment<CommunicatorState>(transport).log.rows())) {
-      if (row.calls == 0 || row.parameter != names || row.algorithm != cells[3] || !row.operation.ends_with(type))
+    const std::span<const LoggedCalls> rows = attachment<CommunicatorState>(transport).log.rows();
+    for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
+      if (row->calls == 0 || row->parameter != names || row->algorithm != cells[3] || !row->operation.ends_with(type))
         continue;
-      const Measured measured = row.measured();
+      const Measured measured = row->measured();
       cells[6] = time_text(measured.median_seconds);
       cells[7] = time_text(measured.last_seconds);
       cells[8] = std::to_string(measured.calls);
