@@ -107,7 +107,7 @@ def resumed_nets() -> None:
     uninterrupted, _ = start()
     train(uninterrupted, range(8))
     for is_older in (False, True):
-        with mock.patch("dsop.torch._attach.joints_of", lambda groups: []) if is_older else contextlib.nullcontext():
+        with mock.patch("dsop.torch._attach.joints_of", lambda groups, biases: []) if is_older else contextlib.nullcontext():
             first = start()
         model = resumed_model(train, first, start())
         for ours, theirs in zip(model.parameters(), uninterrupted.parameters()):

@@ -235,8 +235,9 @@ def resumed_in_another_way() -> None:
         for net in (model, resumed):
             net.zero_grad()
             net(whole(COMM.rank, 3, 5)).sum().backward()
-        for ours, theirs in zip(resumed.parameters(), model.parameters()):
-            assert ours.grad is not None and theirs.grad is not None and torch.allclose(ours.grad, theirs.grad)
+        for ours, theirs in zip(resumed.parameters(), model.parameters()):  # one is divided before it is added, one after
+            assert ours.grad is not None and theirs.grad is not None
+            assert torch.allclose(ours.grad, theirs.grad, atol=1e-6)
 
 
 @case

@@ -18,7 +18,7 @@ from dsop.torch._attachment import Attachment, attached
 from dsop.torch._autograd import check_no_early_hook, is_compiled
 from dsop.torch._compat import note_version
 from dsop.torch._failures import check_not_over
-from dsop.torch._givers import GIVERS, groups_of, weights_of
+from dsop.torch._givers import GIVERS, bias_of, groups_of, weights_of
 from dsop.torch._joint import Joint, joints_of
 from dsop.torch._parameter import Parameter
 from dsop.torch._ranks import broadcast_tensors, buffer_line, check_buffer, check_parameter, check_same_lines
@@ -116,8 +116,11 @@ def _parameters_of(model: nn.Module, average: str, policies: Mapping[str, str]) 
 
 def _joints_of(model: nn.Module, parameters: Sequence[Parameter]) -> list[Joint]:
     of_id = {id(p.parameter): p for p in parameters}
-    return joints_of(tuple(of_id[id(weight)] for weight in together if id(weight) in of_id)
-                     for module in model.modules() for together in groups_of(module))
+    groups = [tuple(of_id[id(weight)] for weight in together if id(weight) in of_id)
+              for module in model.modules() for together in groups_of(module)]
+    biases = [(weight, bias_of(module)) for module in model.modules() for weight in weights_of(module)]
+    return joints_of(groups, [(of_id[id(weight)], of_id[id(bias)]) for weight, bias in biases
+                              if id(weight) in of_id and id(bias) in of_id])
 
 
 def attach(model: nn.Module, comm: Any = None, average: str = "ranks",

@@ -16,7 +16,7 @@ import dsop
 from dsop._job_end import at_exit
 from dsop._library import real_number
 from dsop.torch import _failures, _report
-from dsop.torch._autograd import (at_end_of_backward, check_backward_is_not_compiled, check_no_early_hook, is_traced,
+from dsop.torch._autograd import (Census, at_end_of_backward, check_backward_is_not_compiled, check_no_early_hook, is_traced,
                                   is_within_ddp, parameters_of)
 from dsop.torch._compat import call_opaquely
 from dsop.torch._givers import Keep
@@ -26,6 +26,10 @@ from dsop.torch._parameter import Parameter
 from dsop.torch._queue import queue_of
 from dsop.torch._ranks import Buffers
 from dsop.torch._sums import Arrivals, Sums
+
+# Gradients of so many together are handed over at once. Layer by layer, each would find the processor's caches full of
+# the rest of backward(), and take twice as long.
+_MOST_OFFERED_BYTES = 1 << 18
 
 attached: weakref.WeakSet[Attachment] = weakref.WeakSet()
 
@@ -44,11 +48,14 @@ class Attachment:
         if comm.size == 1 and average != "samples" and not find_nans:
             for p in parameters:
                 p.alone = comm if p.policy in ("dense", "dsop") and not p.has_sparse_grad else None
+        self._types = [(p, p.parameter.dtype) for p in parameters]
         self._staying = [p for p in parameters if p.stays]
-        self._known = self._parameters_now()
+        self._known, self._census = self._parameters_now(), Census(model)
         self._sums, self._queue = Sums(parameters, joints, comm, average, find_nans), queue_of(comm)
         self._buffers = Buffers(model)
         self._syncs, self._started = True, False
+        self._offered: list[Parameter] = []  # what is complete in the backward pass that runs, not handed over yet
+        self._offered_bytes = 0
         self._forward = _failures.ForwardWatch(model, lambda: self._interrupt("forward() raised an exception"))
         self._failure = ""  # of this step, within no_sync()
         self._samples: Optional[float] = None  # of the next backward pass
@@ -57,7 +64,7 @@ class Attachment:
         self._ties = Ties(model, self._of_id, self._enter_forward, self._before_forward, self._after_forward,
                           self._keeper)
         for p in self._parameters:
-            p.watch(self._start, self._offer)
+            p.watch(self)
         _failures.watch_end(comm)
         at_exit(_settle_at_exit, weakref.ref(self))
         attached.add(self)
@@ -71,15 +78,7 @@ class Attachment:
 
     def _keeper(self, weight: Tensor) -> Optional[Keep]:
         p = self._of_id.get(id(weight))
-        if p is None or not p.wants_factors or p.has_other_hooks:
-            return None
-        return partial(self._keep, p)
-
-    def _keep(self, p: Parameter, a: Tensor, b: Tensor, node: Any) -> None:
-        if self not in attached:
-            return p.add_now(a, b)
-        self._start()
-        p.keep(a, b, node)
+        return p.keeper() if p is not None else None
 
     # A step, from the forward pass on.
 
@@ -113,7 +112,8 @@ class Attachment:
         return self._forward.watched(inputs)
 
     def _check_unchanged(self) -> None:
-        if self._parameters_now() != self._known:
+        is_same = all([p.parameter.dtype == kind for p, kind in self._types]) and not self._census.has_changed()
+        if not is_same and self._parameters_now() != self._known:
             raise dsop.ArgumentError("the model has other parameters than when it was attached, or of other types, expected "
                                      "the same: detach it and attach it again")
         for p in self._parameters:
@@ -149,8 +149,17 @@ class Attachment:
         if p.stays or not self._syncs or self._failure or self._queue.ahead is not self:
             return
         if self._average != "samples" or self._samples is not None:
-            p.take(self._weight, copies=True)
-            self._sums.offer(p)
+            self._offered.append(p)
+            self._offered_bytes += p.offered_bytes
+            if self._offered_bytes >= _MOST_OFFERED_BYTES:
+                self._hand_over()
+
+    def _hand_over(self) -> None:
+        offered, self._offered, self._offered_bytes = self._offered, [], 0
+        weight = self._weight
+        for p in offered:
+            p.take(weight, copies=True)
+        self._sums.offer(offered)
 
     @property
     def _weight(self) -> float:
@@ -161,6 +170,7 @@ class Attachment:
         self._started = False
         weight = self._weight
         try:
+            self._hand_over()
             made = [p.end_backward(weight) for p in self._parameters]
             if any(made) and self._average == "samples" and self._samples is None:
                 raise dsop.ArgumentError("samples(n) was not called before backward(), expected with average=samples")
@@ -207,6 +217,7 @@ class Attachment:
 
     def _drop(self) -> None:
         self._forward.end()
+        self._offered, self._offered_bytes = [], 0
         self._started, self._samples, self._pending_samples, self._failure = False, None, 0.0, ""
         for p in self._parameters:
             p.drop()
@@ -215,7 +226,7 @@ class Attachment:
 
     def _backward_raised(self) -> None:
         if self._started:  # or else it has been dropped with another model's step
-            last = self._queue.last_ready
+            last = self._offered[-1].name if self._offered else self._queue.last_ready
             after = f" after it had the gradient of {last}" if last else ""
             self._interrupt("backward() raised an exception" + after)
 

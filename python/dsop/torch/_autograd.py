@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 import weakref
@@ -143,15 +144,31 @@ def modules_of(model: nn.Module) -> Iterator[nn.Module]:
             yield module
 
 
+class Census:
+    """Says quickly that a model holds the same modules and parameters as when it was asked last."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._model, self._held = model, list[int]()
+        self._places: list[dict[str, Any]] = []
+        self.has_changed()
+
+    def has_changed(self) -> bool:
+        """Anything, but for types and values of parameters."""
+        held = [*map(id, itertools.chain.from_iterable(map(dict.values, self._places)))]
+        if self._places and held == self._held:
+            return False
+        self._places = [place for module in modules_of(self._model) for place in (module._modules, module._parameters)]
+        self._held = [*map(id, itertools.chain.from_iterable(map(dict.values, self._places)))]
+        return True
+
+
 def parameters_of(model: nn.Module) -> Iterator[nn.Parameter]:
     """Those of model.parameters(), some of them again."""
     for module in modules_of(model):
         yield from (parameter for parameter in module._parameters.values() if parameter is not None)
 
 
-def is_traced() -> bool:
-    """Whether torch.jit.trace() records what is done now."""
-    return bool(torch.jit.is_tracing())  # type: ignore[attr-defined]
+is_traced: Callable[[], bool] = torch._C._is_tracing  # whether torch.jit.trace() records what is done now
 
 
 def is_compiled(model: nn.Module) -> bool:

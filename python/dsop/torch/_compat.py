@@ -52,7 +52,19 @@ def opaque(function: _Function) -> _Function:
     As torch.compiler.disable(), but that it loads the compiler no sooner than the first call, as torch's optimizers do.
     """
     compiler = getattr(torch, "_compile", None)  # 1.13 has none
-    return function if compiler is None else compiler._disable_dynamo(function)  # type: ignore[no-any-return]
+    if compiler is None:
+        return function
+    disabled: _Function = compiler._disable_dynamo(function)
+    frames = _torch._C._dynamo.eval_frame
+    if not hasattr(frames, "set_code_exec_strategy"):  # nor get_eval_frame_callback()
+        return disabled
+    is_compiling = frames.get_eval_frame_callback
+
+    def call(*arguments: Any) -> Any:  # half of what `disabled` takes, where nothing is compiled
+        return function(*arguments) if is_compiling() is None else disabled(*arguments)
+    skip = frames._FrameAction.SKIP
+    frames.set_code_exec_strategy(call.__code__, frames._FrameExecStrategy(skip, frames._FrameAction.DEFAULT))
+    return functools.update_wrapper(call, function)  # type: ignore[return-value]
 
 
 @opaque

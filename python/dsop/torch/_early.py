@@ -34,7 +34,7 @@ class Early:
 
     def _clear(self) -> None:
         self._has_begun = self._has_failed = False
-        self._ready: set[str] = set()
+        self._ready: set[Parameter] = set()
         self._sums: list[tuple[Unit, Tensor]] = []
 
     @property
@@ -52,20 +52,12 @@ class Early:
             self._synchronizer.begin(scale=1 / self._entries.comm.size if self._average == "ranks" else 1.0)
             self._has_begun = True
 
-    def offer(self, p: Parameter) -> None:
-        """Its gradient is complete. Never waits."""
-        self._ready.add(p.name)
-        while self._is_next_ready():
+    def offer(self, parameters: Iterable[Parameter]) -> None:
+        """Their gradients are complete. Never waits."""
+        self._ready.update(parameters)
+        while (len(self._sums) < len(self.order) and not self._has_failed
+               and self._ready.issuperset(self.order[len(self._sums)][0].parts)):
             self._give_next()
-
-    def _is_next_ready(self) -> bool:
-        at = len(self._sums)
-        if at == len(self.order) or self._has_failed:
-            return False
-        for part in self.order[at][0].parts:
-            if part.name not in self._ready:
-                return False
-        return True
 
     def _give_next(self) -> None:
         p, way = self.order[len(self._sums)]

@@ -6,7 +6,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ import dsop
 from dsop._communicators import SaidToAll
 from dsop._table import Factor, Matrix
 from dsop.torch._compat import UNCHECKED
-from dsop.torch._joint import Joint, Unit
+from dsop.torch._joint import Joint, Unit, WithBias
 from dsop.torch._parameter import Parameter
 from dsop.torch._summand import SMALL_BYTES, Summand, Way
 
@@ -30,6 +30,11 @@ def _name(kind: torch.dtype) -> str:
 def _matrix(tensor: Tensor) -> Matrix:
     rows, columns = tensor.shape
     return Matrix(tensor.data_ptr(), rows, columns, columns)
+
+
+def _row(tensor: Tensor) -> Matrix:
+    columns = tensor.numel()
+    return Matrix(tensor.data_ptr(), 1, columns, columns)
 
 
 def _factor(tensor: Tensor) -> Factor:
@@ -92,6 +97,7 @@ class Entries:
         self._rows: dict[str, dsop.OuterProduct] = {}
         self._last: dict[str, _Last] = {}
         self._known: dict[tuple[str, int], _Last] = {}  # by unit and way, of the pairs that it is registered for now
+        self._entry_of_bias: dict[str, str] = {}  # by unit
         self._earlier: dict[str, str] = {}  # algorithms of parameters that travelled in this step before the last begin()
         for p in parameters:
             self._register(p, 0, Way.FACTORS)
@@ -112,14 +118,23 @@ class Entries:
         self._most_pairs[way][p.name].append(most)
         self._known.pop((p.name, way), None)
         self.registrations += 1
+        if isinstance(p, WithBias):
+            self._register_bias(p, most, way)
+            return
         density = {"density_a": 1 / p.shape[0]} if p.unit_rows else {}
         if most and p.has_sparse_grad:
             rows, columns = p.shape
             self._rows[p.name] = dsop.OuterProduct(rows, columns, most, _name(p.dtype), self.comm, **density)
             return
-        shape: Any = tuple(p.shape) if p.gives_factors else p.shape.numel()
+        shape: Any = tuple(p.shape) if p.gives_factors and not p.is_bias else p.shape.numel()
         policy = _policy(p, Way.DENSE if way == Way.FACTORS and not most else way)
         self.synchronizer(p).add(_entry(p, most, way), shape, policy, max_pairs=most, **(density if most else {}))
+
+    def _register_bias(self, p: WithBias, most: int, way: Way) -> None:
+        if most not in self._most_pairs[way][p.weight.name]:
+            self._register(p.weight, most, way)
+        self.synchronizer(p).add(_entry(p.bias, most, way), p.bias.shape.numel(), p.policy, errors="a",
+                                 bias_of=_entry(p.weight, most, way))
 
     def most_pairs(self, p: Summand, way: Way) -> int:
         """That a rank may give as factors in one step."""
@@ -136,7 +151,7 @@ class Entries:
     def make_room(self, p: Summand, pairs: int, way: Way) -> None:
         """For so many on some rank. On all ranks."""
         most = self.most_pairs(p, way)
-        pairs = max(pairs, 1) if p.has_sparse_grad else pairs  # of rows a most of 0 registers nothing
+        pairs = max(pairs, 1) if p.has_sparse_grad or isinstance(p, WithBias) else pairs  # 0 of them have no entry
         if pairs > most or not self._most_pairs[way][p.name]:
             self._register(p, 1 << (pairs - 1).bit_length() if most else pairs, way)
 
@@ -145,10 +160,13 @@ class Entries:
 
         Raises ArgumentError where it has NaN or infinity, if asked to look.
         """
-        self._check(p)
+        if self._find_nans:
+            self._check(p)
         last = self._known.get((p.name, way))
         if last is None:
-            last = self._known[p.name, way] = _Last(p.name, _entry(p, self.most_pairs(p, way), way), way)
+            named = p.weight if isinstance(p, WithBias) else p
+            last = self._known[p.name, way] = _Last(p.name, _entry(named, self.most_pairs(p, way), way), way)
+            self._entry_of_bias[p.name] = _entry(p.parts[-1], self.most_pairs(p, way), way)
         synchronizer = self.synchronizer(p)
         if way != Way.DENSE:
             total = p.room.take()
@@ -156,10 +174,13 @@ class Entries:
                 synchronizer.give_factors(last.entry, *p.as_factors(), total.numpy())
             else:
                 a, b = p.as_pair()
+                if isinstance(p, WithBias):
+                    sums = p.sums()
+                    synchronizer._give_place(self._entry_of_bias[p.name], _row(sums), sums)
                 synchronizer._give_places(last.entry, _factor(a), _factor(b), _matrix(total), (a, b, total))
         else:
             total = p.as_dense()
-            synchronizer._give_place(last.entry, _matrix(total if p.gives_factors else total.view(1, -1)), total)
+            synchronizer._give_place(last.entry, _matrix(total) if p.gives_factors and not p.is_bias else _row(total), total)
         p.forget()
         for part in p.parts:
             self._last[part.name] = last
@@ -168,14 +189,15 @@ class Entries:
         return total
 
     def _check(self, p: Unit) -> None:
-        if self._find_nans and not p.is_finite:
+        if not p.is_finite:
             names = " and ".join(part.name for part in p.parts)
             raise dsop.ArgumentError(f"gradient of {names} has NaN or infinity, expected finite numbers")
 
     def sum_rows(self, p: Unit, scale: float) -> Tensor:
         """scale times the sum over ranks of what the parameter has, as a coalesced sparse tensor."""
         with SaidToAll(self.comm):
-            self._check(p)
+            if self._find_nans:
+                self._check(p)
         numbers, rows = self._rows[p.name].run_rows(*p.as_factors())
         p.forget()
         self._last[p.name] = _Last(p.name, "", Way.FACTORS)
@@ -198,10 +220,10 @@ class Entries:
         entry = self._last[p.name].entry
         return self.synchronizer(p)._last_algorithm(entry) if entry else "allgather of rows"
 
-    def joined_with(self, p: Parameter) -> str:
-        """The parameter that the last step summed with it by one product; empty: none."""
+    def joined_with(self, p: Parameter) -> Optional[Parameter]:
+        """The parameter that the last step summed with it by one call; None: there is none."""
         unit = self._units.get(self._last[p.name].unit) if p.name in self._last else None
-        return next((part.name for part in unit.parts if part is not p), "") if unit else ""
+        return next((part for part in unit.parts if part is not p), None) if unit else None
 
     def is_cheaper_in_bucket(self, p: Parameter) -> bool:
         """Whether what the last step made of its factors is a gradient, so small that it shares an allreduce with others.

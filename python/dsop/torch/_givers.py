@@ -38,6 +38,7 @@ class Giver(NamedTuple):
     weights: Callable[[Any], Sequence[Sequence[Tensor]]]  # together those of which it hands over the same a
     why_dense: Callable[[Any], str] = lambda module: ""  # not empty: this module is left alone
     unit_rows: bool = False  # a is always a vector of row numbers
+    bias: Callable[[Any], Optional[Tensor]] = lambda module: None  # whose gradient are the column sums of its only a
 
 
 def _new(kind: type[nn.Module]) -> nn.Module:
@@ -79,3 +80,9 @@ def groups_of(module: nn.Module) -> Sequence[Sequence[Tensor]]:
     """The same, together those of which it hands over the same a."""
     giver = GIVERS.get(type(module))
     return giver.weights(module) if giver and not giver.why_dense(module) else []
+
+
+def bias_of(module: nn.Module) -> Optional[Tensor]:
+    """Whose gradient are the column sums of the a that the module, of a type in GIVERS, hands over; None: there is none."""
+    giver = GIVERS.get(type(module))
+    return giver.bias(module) if giver else None

@@ -1,19 +1,22 @@
-"""Two weights that travel as one, because their gradients have a factor in common."""
+"""Two parameters that travel as one, because their gradients have a factor in common: the errors."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
-from typing import Union
+from collections.abc import Iterable, Sequence
+from typing import Optional, Union
 
 import torch
 from torch import Tensor
 
 from dsop.torch._parameter import Parameter
+from dsop.torch._room import Room
 from dsop.torch._summand import Summand
 
 _MOVED_ROWS = 64  # at once
+
+Factors = list[tuple[Tensor, Tensor]]
 
 
 class Joint(Summand):
@@ -23,8 +26,7 @@ class Joint(Summand):
     once. A step in which a rank has anything else sums the two each by itself.
     """
 
-    def __init__(self, first: Parameter, second: Parameter) -> None:
-        columns = first.shape[1] + second.shape[1]
+    def __init__(self, first: Parameter, second: Parameter, columns: int) -> None:
         super().__init__(f"{first.name}+{second.name}", torch.Size((first.shape[0], columns)), first.dtype, first.policy)
         self.parts = first, second
         self.gives_factors, self.is_by_default = True, first.is_by_default and second.is_by_default
@@ -34,8 +36,12 @@ class Joint(Summand):
     @property
     def is_apart(self) -> bool:
         """Whether the two have nothing but factors, and not of the same a."""
-        ours, others = ([a.data_ptr() for a, _ in part.factors] for part in self.parts)
-        return ours != others and not any(part.is_dense for part in self.parts)
+        first, second = self.parts
+        if first.is_dense or second.is_dense:
+            return False
+        if len(first.factors) == len(second.factors) == 1:
+            return first.factors[0][0].data_ptr() != second.factors[0][0].data_ptr()
+        return [a.data_ptr() for a, _ in first.factors] != [a.data_ptr() for a, _ in second.factors]
 
     def collect(self, most_pairs: float = math.inf) -> None:
         """Take what the two have, unless that is more pairs, or can't be said so."""
@@ -43,9 +49,12 @@ class Joint(Summand):
         self.factors = []
         if first.is_dense or second.is_dense or self.is_apart or first.pairs > most_pairs:
             return
-        self.factors = [(a, torch.cat((b, c), 1)) for (a, b), (_, c) in zip(first.factors, second.factors)]
+        self.factors = self._joined(first.factors, second.factors)
         for part in self.parts:
             part.forget()
+
+    def _joined(self, first: Factors, second: Factors) -> Factors:
+        return [(a, torch.cat((b, c), 1)) for (a, b), (_, c) in zip(first, second)]
 
     def note_given(self) -> None:
         """What it has now is handed over, and more may come in this step."""
@@ -67,14 +76,50 @@ class Joint(Summand):
         return [(wide, front.view(wide.shape)), (narrow, back.view(narrow.shape).copy_(kept))]
 
 
+class WithBias(Joint):
+    """A weight's gradient a^T b, and its bias's, the column sums of a, for which no byte travels.
+
+    The bias has factors too, of the same a and ones.
+    """
+
+    def __init__(self, weight: Parameter, bias: Parameter) -> None:
+        super().__init__(weight, bias, weight.shape[1])
+        self.weight, self.bias, self.room = weight, bias, weight.room
+        self._room_of_bias = Room(bias.parameter.shape, bias.dtype)
+        self._sums: Optional[Tensor] = None
+        bias.offered_bytes = weight.offered_bytes
+
+    def sums(self) -> Tensor:
+        """The column sums of this rank's errors, where their sum over ranks will be."""
+        self._sums = self._room_of_bias.take()
+        return torch.sum(self.as_pair()[0], 0, out=self._sums)
+
+    def _joined(self, first: Factors, second: Factors) -> Factors:
+        return first
+
+    def split(self, total: Tensor) -> list[tuple[Parameter, Tensor]]:
+        sums, self._sums = self._sums, None
+        return [(self.weight, total)] + ([] if sums is None else [(self.bias, sums)])
+
+
 Unit = Union[Parameter, Joint]
 """What travels as one: it has `parts`, of which collect() takes what they have and split() gives each its sum."""
 
 
-def joints_of(groups: Iterable[tuple[Parameter, ...]]) -> list[Joint]:
-    """Of parameters whose factors are handed over by modules, together those that have a in common: what may travel as one."""
+def joints_of(groups: Iterable[tuple[Parameter, ...]], biases: Sequence[tuple[Parameter, Parameter]]) -> list[Joint]:
+    """What may travel as one, of parameters whose factors are handed over by modules.
+
+    That is of `groups` those that have a in common, and of `biases` a weight with its bias.
+    """
     found = list(dict.fromkeys(groups))
     times = Counter(p for group in found for p in group)  # more than once: tied
-    return [Joint(*group) for group in found
-            if len(group) == 2 and all(p.gives_factors and times[p] == 1 for p in group)
-            and len({p.policy for p in group}) == 1]
+    joints = [Joint(*group, sum(p.shape[1] for p in group)) for group in found
+              if len(group) == 2 and all(p.gives_factors and times[p] == 1 for p in group)
+              and len({p.policy for p in group}) == 1]
+    times = Counter(p for pair in biases for p in pair)
+    for weight, bias in biases:
+        if (weight.gives_factors and weight.policy == "dsop" and bias.is_by_default and times[weight] == times[bias] == 1
+                and weight.parameter.dtype == weight.dtype == bias.parameter.dtype):
+            bias.become_bias()
+            joints.append(WithBias(weight, bias))
+    return joints

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import functools
 from typing import Any, Optional
 
 import torch
@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dsop.torch import _compat
-from dsop.torch._autograd import node_of_input
 from dsop.torch._givers import GIVERS, Attached, Giver, Keep, gives_none, is_plain
 
 
@@ -19,33 +18,50 @@ def _cast(tensor: Optional[Tensor], kind: torch.dtype) -> Any:
     return tensor if tensor is None or tensor.dtype == torch.float64 else tensor.to(kind)
 
 
+@functools.lru_cache(maxsize=8)
+def _ones(rows: int, kind: torch.dtype) -> Tensor:
+    return torch.ones(rows, 1, dtype=kind)
+
+
 class _Product(torch.autograd.Function):
-    """x W^T + bias. Its backward hands (grad_output, x) to `keep`, and makes no gradient of W."""
+    """x W^T + bias. Its backward hands (grad_output, x) to `keep`, and makes no gradient of W.
+
+    Nor of the bias, where that has a `keep_bias`: that has the same errors, and ones in place of x.
+    """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Optional[Tensor],  # type: ignore[override]
-                keep: Keep) -> Tensor:
-        ctx.keep, ctx.type_of_x = keep, x.dtype
+                keep: Keep, keep_bias: Optional[Keep]) -> Tensor:
+        ctx.keep, ctx.keep_bias, ctx.type_of_x = keep, keep_bias, x.dtype
         is_rounded = _compat.is_autocast_enabled()
         if is_rounded:
+            ctx.keep_bias = None
             kind = _compat.autocast_dtype()
             x, weight, bias = (_cast(tensor, kind) for tensor in (x, weight, bias))
         # As torch does: what no gradient depends on may be changed in place before backward().
         ctx.save_for_backward(x, weight if ctx.needs_input_grad[0] else None)
-        with _compat.own_precision() if is_rounded else nullcontext():
+        if not is_rounded:
+            return functional.linear(x, weight, bias)
+        with _compat.own_precision():
             return functional.linear(x, weight, bias)
 
     @staticmethod
     @_compat.opaque
     def backward(ctx: Any, grad_output: Tensor) -> Any:  # type: ignore[override]
         x, weight = ctx.saved_tensors
-        if ctx.needs_input_grad[1]:
-            ctx.keep(grad_output, x, node_of_input(ctx, 1))
-        of_x = grad_output @ weight if ctx.needs_input_grad[0] else None
+        needs_x, needs_weight, needs_bias, _, _ = ctx.needs_input_grad
+        of_bias, nodes = None, ctx.next_functions
+        if needs_bias and (ctx.keep_bias is None or not needs_weight):
+            of_bias = grad_output.sum(0)
+        elif needs_bias:
+            grad_output = grad_output.contiguous()  # the same for both
+            ctx.keep_bias(grad_output, _ones(len(grad_output), grad_output.dtype), nodes[2][0])
+        if needs_weight:
+            ctx.keep(grad_output, x, nodes[1][0])
+        of_x = grad_output @ weight if needs_x else None
         if of_x is not None and of_x.dtype != ctx.type_of_x:
             of_x = of_x.to(ctx.type_of_x)
-        of_bias = grad_output.sum(0) if ctx.needs_input_grad[2] else None
-        return of_x, None, of_bias, None
+        return of_x, None, of_bias, None, None
 
 
 class Linear(Attached, nn.Linear):
@@ -62,11 +78,12 @@ class Linear(Attached, nn.Linear):
         keep = None if gives_none() or not self._takes(input) else self._dsop_keeper(weight)
         if keep is None:
             return functional.linear(input, weight, bias)
+        keep_bias = None if bias is None else self._dsop_keeper(bias)
         if input.dim() == 2:
-            return _Product.apply(input, weight, bias, keep)  # type: ignore[no-any-return]
+            return _Product.apply(input, weight, bias, keep, keep_bias)  # type: ignore[no-any-return]
         # Reshaped out here: what a Function returns as a view can't be changed in place.
-        rows = _Product.apply(input.reshape(-1, self.in_features), weight, bias, keep)
+        rows = _Product.apply(input.reshape(-1, self.in_features), weight, bias, keep, keep_bias)
         return rows.view(*input.shape[:-1], self.out_features)  # type: ignore[no-any-return]
 
 
-GIVERS[nn.Linear] = Giver(Linear, lambda module: [[module.weight]])
+GIVERS[nn.Linear] = Giver(Linear, lambda module: [[module.weight]], bias=lambda module: module.bias)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable
-from functools import partial
-from typing import Any, Optional
+from functools import cached_property, partial
+from typing import Any, Optional, Protocol
 
 import torch
 from torch import Tensor
@@ -14,10 +14,21 @@ from torch import Tensor
 import dsop
 from dsop.torch._autograd import Watch, at_end_of_pass
 from dsop.torch._compat import is_autocast_enabled
+from dsop.torch._givers import Keep
 from dsop.torch._ranks import SUMMED_AS
+from dsop.torch._room import Room
 from dsop.torch._summand import Summand
 
+_Kept = tuple[Tensor, Tensor, int, int]  # factors a and b, and which versions of them were given
 _MANY_ELEMENTS = 1 << 16  # from here on dsop's product, with its call, is faster than PyTorch's
+
+
+class Step(Protocol):
+    """What the backward passes of a model do to its parameters."""
+
+    def _start(self) -> None: ...
+
+    def _offer(self, p: Parameter) -> None: ...
 
 
 class Parameter(Summand):
@@ -38,11 +49,11 @@ class Parameter(Summand):
         self.most_unmultiplied_in_joint: Optional[float] = None  # the same
         self.used_elsewhere = False  # some rank's last step had a dense part beside the factors
         self._watch: Optional[Watch] = None
+        self._step: Callable[[], Optional[Step]] = lambda: None
+        self.offered_bytes = self.size_bytes  # of what is handed over once it is complete
+        self.parts = self,
+        self._clear_pass()
         self._clear()
-
-    @property
-    def parts(self) -> tuple[Parameter]:
-        return self,
 
     def collect(self, most_pairs: float = math.inf) -> None:
         """It is one by itself."""
@@ -51,8 +62,8 @@ class Parameter(Summand):
         return [(self, total)]
 
     def _clear_pass(self) -> None:
-        self._kept: dict[object, tuple[Tensor, Tensor]] = {}  # of a weight that the engine has not come to yet
-        self._fresh: list[tuple[Tensor, Tensor]] = []  # part of its gradient, and not taken yet
+        self._kept: dict[object, _Kept] = {}  # of a weight that the engine has not come to yet
+        self._fresh: list[_Kept] = []  # part of its gradient, and not taken yet
         self._product: Optional[Tensor] = None  # the same, multiplied
         self._lent: list[tuple[weakref.ref[Tensor], int]] = []  # parts of factors while they are used; their versions
         self._is_changed = False  # one of them was, in place
@@ -60,77 +71,94 @@ class Parameter(Summand):
         self._aside: Optional[Tensor] = None
 
     def _clear(self) -> None:
-        self._clear_pass()
         # What has been handed over of this step: something; is_dense; with factors that 16 bits can't say.
         self.is_given = self.was_dense = self.was_wide = False
         self._is_made_elsewhere = False  # a part of it, by autograd
         self.forget()
 
-    @property
+    def become_bias(self) -> None:
+        """Of a weight whose module hands over factors of both."""
+        self.is_bias = self.gives_factors = True
+        self.shape = torch.Size((self.shape.numel(), 1))
+        self.room = Room(self.shape, self.dtype)
+
+    @cached_property
     def stays(self) -> bool:
         return self.alone is not None
 
-    @property
+    @cached_property
     def is_small_alone(self) -> bool:
         """This rank is alone, and PyTorch's own product of so few elements is as fast as dsop's."""
         return self.stays and self.gives_factors and self.shape.numel() < _MANY_ELEMENTS
 
-    @property
-    def wants_factors(self) -> bool:
-        """Whether its module shall hand them over. Under autocast PyTorch would round its own product to 16 bits."""
-        return self.gives_factors and (is_autocast_enabled() or not (self.is_small_alone or self.goes_dense))
+    def keeper(self) -> Optional[Keep]:
+        """Where a module's factors go; None where autograd shall make the gradient, or the program has hooks on it."""
+        if not self.gives_factors or self._watch is None or not self._watch.is_alone(self.parameter):
+            return None
+        # Under autocast PyTorch would round its own product to 16 bits.
+        return None if (self.goes_dense or self.is_small_alone) and not is_autocast_enabled() else self._keep
 
-    def watch(self, start: Callable[[], None], complete: Callable[[Parameter], None]) -> None:
-        """Have start() called by each backward pass that reaches the parameter, complete(self) when it is done.
+    def watch(self, step: Step) -> None:
+        """Have step._start() called by each backward pass that reaches the parameter, step._offer(self) when it is done.
 
-        Both are methods. The parameter's hooks hold neither them nor this object: what a tensor's hooks hold Python
-        never frees while the engine's node for it is held, as `Watch` does.
+        The parameter's hooks don't hold this object: what a tensor's hooks hold Python never frees while the engine's node
+        for it is held, as `Watch` does.
         """
         if self.parameter.is_inference():  # it never has a gradient
             return
-        found, start_of, complete_of = weakref.ref(self), weakref.WeakMethod(start), weakref.WeakMethod(complete)
+        found, step_of = weakref.ref(self), weakref.ref(step)
+        self._step = step_of
 
         def before() -> None:
-            p, start = found(), start_of()
-            if p is None or start is None:  # the model is gone
+            p, step = found(), step_of()
+            if p is None or step is None:  # the model is gone
                 return
-            start()
+            step._start()
             if p.in_place:
                 p._has_made = True
             elif not p._is_aside:
                 p._aside, p.parameter.grad, p._is_aside = p.parameter.grad, None, True
 
         def after() -> None:
-            p, start, complete = found(), start_of(), complete_of()
-            if p is None or start is None or complete is None:
+            p, step = found(), step_of()
+            if p is None or step is None:
                 return
-            start()
+            step._start()
             if p._kept:
                 p._fresh += p._kept.values()
                 p._kept.clear()
                 p._multiply_at_once()
-            complete(p)
+            step._offer(p)
         # Only factors and what travels early wait for that.
         self._watch = Watch(self.name, self.parameter, before, None if self.stays and not self.gives_factors else after)
-
-    @property
-    def has_other_hooks(self) -> bool:
-        """The program has hooks on the gradient, which autograd calls with the gradient that it makes."""
-        return self._watch is not None and not self._watch.is_alone(self.parameter)
 
     def unwatch(self) -> None:
         if self._watch is not None:
             self._watch.remove()
+            self._watch = None
 
-    def keep(self, a: Tensor, b: Tensor, node: Any) -> None:
+    def _keep(self, a: Tensor, b: Tensor, node: Any) -> None:
         """A module hands over factors, in the backward pass that runs, or in an autograd.grad() within it."""
-        if self._watch is not None:
-            self._watch.follow(node)
-        kept = a.detach(), b.detach()  # objects of their own, of one version with a and b
-        self._lent += [(weakref.ref(part), part._version) for part in kept]
+        step = self._step()
+        if self._watch is None or step is None:
+            return self._add_now(a, b)
+        step._start()
+        self._watch.follow(node)
         key = object()  # what is called at the end must not keep the factors
-        self._kept[key] = kept
+        self._kept[key] = a, b, a._version, b._version
         at_end_of_pass(partial(self._kept.pop, key, None))  # what autograd.grad() makes is no part of a gradient
+
+    def _take_fresh(self) -> list[tuple[Tensor, Tensor]]:
+        """Without their graph."""
+        fresh = []
+        for a, b, version_a, version_b in self._fresh:
+            self._is_changed = self._is_changed or a._version != version_a or b._version != version_b
+            if a.requires_grad or b.requires_grad:
+                a, b = a.detach(), b.detach()
+            self._lent += (weakref.ref(a), version_a), (weakref.ref(b), version_b)
+            fresh.append((a, b))
+        self._fresh = []
+        return fresh
 
     def _note_changes(self) -> None:
         for found, version in self._lent:
@@ -141,12 +169,12 @@ class Parameter(Summand):
         """Make the product of what is complete, where the factors would be kept for nothing, or take more memory than it."""
         if not self.stays:
             most = self.most_unmultiplied if self.most_unmultiplied_in_joint is None else self.most_unmultiplied_in_joint
-            pairs = sum(b.shape[0] if b.dtype != torch.bfloat16 else b.shape[0] / 2 for _, b in self._fresh)
-            if self.policy != "dsop" or pairs <= most:
+            if most == math.inf or self.policy != "dsop":
                 return
-        self._note_changes()
-        fresh = [(a if a.dim() == 1 else a.to(self.dtype).contiguous(), b.to(self.dtype).contiguous()) for a, b in self._fresh]
-        self._fresh = []
+            if sum(b.shape[0] if b.dtype != torch.bfloat16 else b.shape[0] / 2 for _, b, _, _ in self._fresh) <= most:
+                return
+        fresh = [(a if a.dim() == 1 else a.to(self.dtype).contiguous(), b.to(self.dtype).contiguous())
+                 for a, b in self._take_fresh()]
         if self._product is None:
             self._product = self.room.take()
             (a, b), *fresh = fresh
@@ -158,7 +186,7 @@ class Parameter(Summand):
                 torch.mm(a.t(), b, out=self._product)
         self._add_products(self._product, fresh)
 
-    def add_now(self, a: Tensor, b: Tensor) -> None:
+    def _add_now(self, a: Tensor, b: Tensor) -> None:
         """A module that is attached no more hands over factors, of a forward pass from before."""
         self.factors = [(a.detach(), b.detach())]
         self.add_to_grad(self.as_dense())
@@ -173,7 +201,8 @@ class Parameter(Summand):
             made = made.to_dense()
         self._check_dense(made)
         self._is_made_elsewhere = self.gives_factors
-        self._add_dense(made * weight if weight != 1 else self.room.take().copy_(made) if copies and made is given else made)
+        is_others, made = made is given, made.reshape(self.shape)
+        self._add_dense(made * weight if weight != 1 else self.room.take().copy_(made) if copies and is_others else made)
 
     def _add_dense(self, made: Tensor) -> None:
         self.dense = made if self.dense is None else self.dense + made
@@ -187,15 +216,17 @@ class Parameter(Summand):
 
         A gradient of autograd's may lie where others lie, or other tensors of the backward pass: `copies` it.
         """
-        fresh, self._fresh = self._fresh, []
-        product, self._product = self._product, None
-        made = None
+        kind, product, made = self.dtype, self._product, None
         if self._is_aside:
             made, self.parameter.grad = self.parameter.grad, None
-        kind = self.dtype
         if product is not None:
+            self._product = None
             self._add_dense(product * weight if weight != 1 else product)
-        for a, b in fresh:
+        self._has_made = self._has_made or made is not None or product is not None or bool(self._fresh)
+        for a, b in self._take_fresh():
+            if self.is_bias and weight != 1:  # no column sums of what its weight hands over
+                self._add_dense(a.t() @ b * weight)
+                continue
             if b.dtype != kind or a.dim() == 2 and a.dtype != kind:
                 exact = math.frexp(weight)[0] in (0, 0.5)  # 0 or a power of 2: bf16 remains bf16
                 kinds = {b.dtype, a.dtype if a.dim() == 2 else b.dtype}
@@ -204,7 +235,6 @@ class Parameter(Summand):
             self.factors.append((a.contiguous(), (b * weight if weight != 1 else b).contiguous()))
         if made is not None:
             self._take_made(made.detach(), weight, copies)
-        self._has_made = self._has_made or made is not None or product is not None or bool(fresh)
 
     def end_backward(self, weight: float) -> bool:
         """Take the rest, and put .grad back. Whether this backward pass has made anything."""
@@ -214,10 +244,11 @@ class Parameter(Summand):
                 self._check_dense(self.parameter.grad)
             return has_made
         self._note_changes()
+        if self._fresh or self._is_aside or self._product is not None:
+            self.take(weight, copies=not self.stays)
         if self._is_changed:
             raise dsop.ArgumentError(f"{self.name} travels as factors, of which one was changed in place later in "
                                      f"backward(), expected it unchanged, or policies={{{self.name!r}: 'dense'}}")
-        self.take(weight, copies=not self.stays)
         if self._is_aside:
             self.parameter.grad = self._aside
         has_made = self._has_made
@@ -248,11 +279,12 @@ class Parameter(Summand):
     def add_to_grad(self, total: Tensor) -> None:
         """The sum over ranks goes where .grad was, or becomes .grad."""
         grad, kind = self.parameter.grad, self.parameter.dtype
-        if total.layout == torch.strided:
-            total = total.view_as(self.parameter)
+        if total.shape != self.parameter.shape:
+            total = total.view(self.parameter.shape)
         if grad is None:
-            is_whole = total.layout != torch.strided or total.is_contiguous()
-            self.parameter.grad = (total if is_whole else self.room.take().copy_(total)).to(kind)
+            if total.layout == torch.strided and not total.is_contiguous():
+                total = self.room.take().copy_(total)
+            self.parameter.grad = total if total.dtype == kind else total.to(kind)
         elif grad.layout != torch.strided:  # which stays sparse where both are
             both = total + grad.to(total.dtype)
             self.parameter.grad = (both.coalesce() if total.layout != torch.strided else both).to(kind)
@@ -278,5 +310,6 @@ class Parameter(Summand):
 
     def drop(self) -> None:
         """After a step that failed."""
+        self._clear_pass()
         self._clear()
         self.parameter.grad = None

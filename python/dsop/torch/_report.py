@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import Optional
 
 from dsop._synchronizer import policy_selects
 from dsop.torch._entries import travels_dense
@@ -35,9 +36,11 @@ def _how(p: Parameter, algorithm: str, policy: str, ranks: int) -> str:
     return ("rows" if p.unit_rows else "factors") + " in 16 bits" * policy.startswith("dsop-bf16")
 
 
-def _with_whom(p: Parameter, algorithm: str, sums: Sums) -> str:
-    other = sums.entries.joined_with(p) if algorithm else ""
-    return f", by one product with {other}" if other else ""
+def _how_with(p: Parameter, other: Optional[Parameter], how: str) -> str:
+    """`other` is summed by the same call."""
+    if p.is_bias:
+        return f"nothing, but for the errors of {other.name}" if other else "dense"
+    return f"{how}, by one product with {other.name}" if other and not other.is_bias else how
 
 
 def lines(parameters: Sequence[Parameter], sums: Sums) -> list[str]:
@@ -49,8 +52,9 @@ def lines(parameters: Sequence[Parameter], sums: Sums) -> list[str]:
         when = early if sums.is_early(p) else ""
         last = f"last summed by {algorithm}{when}" if algorithm else "not in the last step"
         last = "stays, since this rank is alone" if p.stays else last
-        shape = "x".join(map(str, p.shape))
-        how = _how(p, algorithm, policy, sums.comm.size) + _with_whom(p, algorithm, sums)
+        shape = "x".join(map(str, p.parameter.shape))
+        how = _how_with(p, sums.entries.joined_with(p) if algorithm else None,
+                        _how(p, algorithm, policy, sums.comm.size))
         found.append(f"{p.name} {shape}: {how}; policy {policy}; {last}")
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from functools import cached_property
 from typing import Optional, Union
 
 import numpy as np
@@ -34,6 +35,7 @@ class Summand:
         self.gives_factors = False  # a module hands them over
         self.has_sparse_grad = False  # autograd makes one
         self.unit_rows = False  # all its factors are rows, of which a has the numbers
+        self.is_bias = False  # of a weight that gives factors: it has the same errors, and ones
         self.is_by_default = False  # no policy was named for it
         self.may_be_in_16_bits = False  # its factors, where they are bf16; the same on all ranks
         self.room = Room(shape, dtype)  # for the sum
@@ -45,7 +47,7 @@ class Summand:
         self.factors: list[tuple[Tensor, Tensor]] = []
         self.dense: Optional[Tensor] = None
 
-    @property
+    @cached_property
     def size_bytes(self) -> int:
         return self.shape.numel() * torch.finfo(self.dtype).bits // 8
 
@@ -54,12 +56,12 @@ class Summand:
         rows, columns = self.shape
         return columns + (1 if self.unit_rows else rows)
 
-    @property
+    @cached_property
     def most_kept_pairs(self) -> int:
         """More of them take more memory than the gradient."""
         return self.shape.numel() // self._pair_elements
 
-    @property
+    @cached_property
     def most_unmultiplied(self) -> float:
         """More pairs make so much of a difference that they are multiplied as they come."""
         few = SMALL_BYTES * 8 // torch.finfo(self.dtype).bits // self._pair_elements
@@ -72,7 +74,8 @@ class Summand:
 
     @property
     def pairs(self) -> int:
-        return sum(b.shape[0] for _, b in self.factors)
+        factors = self.factors
+        return factors[0][1].shape[0] if len(factors) == 1 else sum(b.shape[0] for _, b in factors)
 
     @property
     def has_gradient(self) -> bool:
@@ -81,12 +84,15 @@ class Summand:
     @property
     def is_dense(self) -> bool:
         """Factors alone can't say what is to be summed."""
-        return self.dense is not None or len({a.dim() for a, _ in self.factors}) > 1
+        return self.dense is not None or len(self.factors) > 1 and len({a.dim() for a, _ in self.factors}) > 1
 
     @property
     def is_wide(self) -> bool:
         """16 bits can't say what its factors are."""
-        return any(b.dtype != torch.bfloat16 for _, b in self.factors)
+        for _, b in self.factors:
+            if b.dtype != torch.bfloat16:
+                return True
+        return False
 
     @property
     def is_finite(self) -> bool:
@@ -100,11 +106,13 @@ class Summand:
 
     def as_pair(self) -> tuple[Tensor, Tensor]:
         """a and b, each contiguous, as one; where there are no factors, of no pairs."""
+        kind = self.dtype
+        if len(self.factors) == 1 and self.factors[0][1].dtype == kind:
+            return self.factors[0]
         rows, columns = self.shape
         factors = self._widened()
         if len(factors) == 1:
             return factors[0]
-        kind = self.dtype
         no_a = torch.zeros(0, dtype=torch.int64) if self.is_rows else torch.zeros(0, rows, dtype=kind)
         a, b = (torch.cat(parts) for parts in zip((no_a, torch.zeros(0, columns, dtype=kind)), *factors))
         return a, b

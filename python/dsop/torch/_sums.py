@@ -49,10 +49,10 @@ class Sums:
         self._steps_known = 0  # to all ranks, of which rank r came so late:
         self._late_seconds, self._all_late_seconds = np.zeros(comm.size), np.zeros(comm.size)
 
-    def offer(self, p: Parameter) -> None:
-        """Its gradient is complete in the backward pass that runs, which goes on. Never waits."""
-        self._ready.append(self._place[p.name])
-        self._early.offer(p)
+    def offer(self, parameters: Sequence[Parameter]) -> None:
+        """Their gradients are complete in the backward pass that runs, in this order. Never waits."""
+        self._ready += [self._place[p.name] for p in parameters]
+        self._early.offer(parameters)
 
     def is_early(self, p: Parameter) -> bool:
         """Whether it travels while backward goes on, in the next step."""
@@ -96,15 +96,17 @@ class Sums:
         self._waited_seconds = time.perf_counter() - start
         self._note_arrivals(agreed.waited_seconds)
         of_samples = 1 / agreed.samples if agreed.samples > 0 else 0.0  # no rank had any
-        if self._average == "samples":
-            for _, total in sums:
-                total *= of_samples
         early = [unit for unit, _ in sums]
-        sums += self._sum_rest(agreed, early, {"ranks": 1 / self.comm.size, "sum": 1.0, "samples": of_samples}[self._average])
-        for unit, total in sums:
-            for p, part in unit.split(total):
-                if agreed.has[self._place[p.name]] or part.any():  # from a residual
-                    p.add_to_grad(part)
+        rest = self._sum_rest(agreed, early, {"ranks": 1 / self.comm.size, "sum": 1.0, "samples": of_samples}[self._average])
+        parts = [part for unit, total in sums for part in unit.split(total)]
+        if self._average == "samples":
+            for _, total in parts:
+                total *= of_samples
+        parts += [part for unit, total in rest for part in unit.split(total)]
+        has = agreed.has.tolist()
+        for p, total in parts:
+            if has[self._place[p.name]] or total.any():  # from a residual
+                p.add_to_grad(total)
         for p in self._parameters:
             p.end_step()
         self._plan(agreed, early, ready)
@@ -140,7 +142,7 @@ class Sums:
             if not is_apart and len(kinds) == 1 and Way.DENSE not in kinds:
                 units = [unit for unit in units if unit not in joint.parts] + [joint]
         units.sort(key=lambda unit: -max(self._places(unit)))
-        return [(unit, ways[self._places(unit)[0]]) for unit in units]
+        return [(unit, Way.DENSE if unit.is_bias else ways[self._places(unit)[0]]) for unit in units]
 
     def _sum_rest(self, agreed: _record.Agreed, early: Sequence[Unit], scale: float) -> list[Sum]:
         rest = self._ways(agreed, agreed.is_left, agreed.apart)
