@@ -157,7 +157,9 @@ class Census:
         held = [*map(id, itertools.chain.from_iterable(map(dict.values, self._places)))]
         if self._places and held == self._held:
             return False
-        self._places = [place for module in modules_of(self._model) for place in (module._modules, module._parameters)]
+        self._places = []
+        for module in modules_of(self._model):
+            self._places += module._modules, module._parameters
         self._held = [*map(id, itertools.chain.from_iterable(map(dict.values, self._places)))]
         return True
 

@@ -35,7 +35,7 @@ class Early:
     def _clear(self) -> None:
         self._has_begun = self._has_failed = False
         self._ready: set[Parameter] = set()
-        self._sums: list[tuple[Unit, Tensor]] = []
+        self._sums: list[tuple[Unit, tuple[Tensor, ...]]] = []
 
     @property
     def waits_for_end(self) -> bool:
@@ -83,7 +83,7 @@ class Early:
             self._begin()
             self._synchronizer.fail(error)
 
-    def finish(self) -> list[tuple[Unit, Tensor]]:
+    def finish(self) -> list[tuple[Unit, tuple[Tensor, ...]]]:
         """Return the sums when they are complete.
 
         Raises ArgumentError on all ranks where one of them has called fail().

@@ -18,7 +18,7 @@ from dsop._table import Factor, Matrix
 from dsop.torch._compat import UNCHECKED
 from dsop.torch._joint import Joint, Unit, WithBias
 from dsop.torch._parameter import Parameter
-from dsop.torch._summand import SMALL_BYTES, Summand, Way
+from dsop.torch._summand import Summand, Way
 
 _KEYS = {Way.FACTORS: "most_pairs", Way.FACTORS_IN_16_BITS: "most_pairs_in_16_bits"}  # of a state
 
@@ -46,15 +46,8 @@ def _entry(p: Summand, most: int, way: Way) -> str:
     return f"{p.name}#{most}" + "#16" * (way == Way.FACTORS_IN_16_BITS)
 
 
-def _shares_bucket(p: Summand) -> bool:
-    """Where its gradient travels whole."""
-    return (p.is_by_default and p.policy == "dsop" and not p.unit_rows and p.size_bytes <= SMALL_BYTES)
-
-
 def _policy(p: Summand, way: Way) -> str:
-    if way == Way.FACTORS_IN_16_BITS:
-        return "dsop-bf16"
-    return "dense" if way == Way.DENSE and _shares_bucket(p) else p.policy
+    return "dsop-bf16" if way == Way.FACTORS_IN_16_BITS else p.policy
 
 
 def _of_last_step(table: str) -> str:
@@ -155,8 +148,8 @@ class Entries:
         if pairs > most or not self._most_pairs[way][p.name]:
             self._register(p, 1 << (pairs - 1).bit_length() if most else pairs, way)
 
-    def give(self, p: Unit, way: Way) -> Tensor:
-        """Hand over what the parameter has, perhaps nothing; what is returned then becomes its sum over ranks.
+    def give(self, p: Unit, way: Way) -> tuple[Tensor, ...]:
+        """Hand over what the parameter has, perhaps nothing; what is returned then becomes its sums over ranks.
 
         Raises ArgumentError where it has NaN or infinity, if asked to look.
         """
@@ -168,32 +161,33 @@ class Entries:
             last = self._known[p.name, way] = _Last(p.name, _entry(named, self.most_pairs(p, way), way), way)
             self._entry_of_bias[p.name] = _entry(p.parts[-1], self.most_pairs(p, way), way)
         synchronizer = self.synchronizer(p)
-        if way != Way.DENSE:
-            total = p.room.take()
-            if p.is_rows:
-                synchronizer.give_factors(last.entry, *p.as_factors(), total.numpy())
-            else:
-                a, b = p.as_pair()
-                if isinstance(p, WithBias):
-                    sums = p.sums()
-                    synchronizer._give_place(self._entry_of_bias[p.name], _row(sums), sums)
-                synchronizer._give_places(last.entry, _factor(a), _factor(b), _matrix(total), (a, b, total))
-        else:
+        totals: tuple[Tensor, ...] = ()
+        if isinstance(p, WithBias):
+            totals = p.column_sums(),
+            synchronizer._give_place(self._entry_of_bias[p.name], _row(totals[0]), totals)
+        if way == Way.DENSE:
             total = p.as_dense()
             synchronizer._give_place(last.entry, _matrix(total) if p.gives_factors and not p.is_bias else _row(total), total)
+        elif p.is_rows:
+            total = p.room.take()
+            synchronizer.give_factors(last.entry, *p.as_factors(), total.numpy())
+        else:
+            total = p.room.take()
+            a, b = p.as_pair()
+            synchronizer._give_places(last.entry, _factor(a), _factor(b), _matrix(total), (a, b, total))
         p.forget()
         for part in p.parts:
             self._last[part.name] = last
             if self._earlier:
                 self._earlier.pop(part.name, None)
-        return total
+        return total, *totals
 
     def _check(self, p: Unit) -> None:
         if not p.is_finite:
             names = " and ".join(part.name for part in p.parts)
             raise dsop.ArgumentError(f"gradient of {names} has NaN or infinity, expected finite numbers")
 
-    def sum_rows(self, p: Unit, scale: float) -> Tensor:
+    def sum_rows(self, p: Unit, scale: float) -> tuple[Tensor, ...]:
         """scale times the sum over ranks of what the parameter has, as a coalesced sparse tensor."""
         with SaidToAll(self.comm):
             if self._find_nans:
@@ -202,7 +196,7 @@ class Entries:
         p.forget()
         self._last[p.name] = _Last(p.name, "", Way.FACTORS)
         indices = torch.from_numpy(numbers.astype(np.int64))[None]
-        return torch.sparse_coo_tensor(indices, torch.from_numpy(rows) * scale, p.shape, **UNCHECKED).coalesce()
+        return torch.sparse_coo_tensor(indices, torch.from_numpy(rows) * scale, p.shape, **UNCHECKED).coalesce(),
 
     def begin_step(self) -> None:
         self._earlier = {}
@@ -225,18 +219,13 @@ class Entries:
         unit = self._units.get(self._last[p.name].unit) if p.name in self._last else None
         return next((part for part in unit.parts if part is not p), None) if unit else None
 
-    def is_cheaper_in_bucket(self, p: Parameter) -> bool:
-        """Whether what the last step made of its factors is a gradient, so small that it shares an allreduce with others.
-
-        The same on all ranks: after a step that failed nothing has an algorithm.
-        """
-        last = self._last.get(p.name, _Last())
-        return (last.way != Way.DENSE and self.comm.size > 1 and _shares_bucket(self._units[last.unit])
-                and travels_dense(self.algorithm(p)))
+    def way(self, p: Parameter) -> Way:
+        """In which the last step summed it."""
+        return self._last.get(p.name, _Last(way=Way.FACTORS)).way
 
     def policy(self, p: Parameter) -> str:
         """By which the last step summed it."""
-        return _policy(p, Way.DENSE if p.goes_dense else self._last.get(p.name, _Last(way=Way.FACTORS)).way)
+        return _policy(p, self.way(p))
 
     def describe(self) -> str:
         return "\n".join(f"{_name(kind)}:\n{_of_last_step(synchronizer.describe())}"

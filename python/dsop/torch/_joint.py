@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Optional, Union
+from typing import Union
 
 import torch
 from torch import Tensor
@@ -62,8 +62,9 @@ class Joint(Summand):
             part.is_given = part.is_given or self.has_gradient
             part.was_wide = part.was_wide or self.is_wide
 
-    def split(self, total: Tensor) -> list[tuple[Parameter, Tensor]]:
+    def split(self, totals: Sequence[Tensor]) -> Iterable[tuple[Parameter, Tensor]]:
         """What the sum over ranks is of each of the two; where both become .grad, one behind the other in its memory."""
+        total, = totals
         sums = list(zip(self.parts, torch.split(total, [part.shape[1] for part in self.parts], 1)))
         if any(part.parameter.grad is not None or part.parameter.dtype != total.dtype for part in self.parts):
             return sums
@@ -86,20 +87,17 @@ class WithBias(Joint):
         super().__init__(weight, bias, weight.shape[1])
         self.weight, self.bias, self.room = weight, bias, weight.room
         self._room_of_bias = Room(bias.parameter.shape, bias.dtype)
-        self._sums: Optional[Tensor] = None
         bias.offered_bytes = weight.offered_bytes
 
-    def sums(self) -> Tensor:
-        """The column sums of this rank's errors, where their sum over ranks will be."""
-        self._sums = self._room_of_bias.take()
-        return torch.sum(self.as_pair()[0], 0, out=self._sums)
+    def column_sums(self) -> Tensor:
+        """Of this rank's errors, in new memory."""
+        return torch.sum(self.as_pair()[0], 0, out=self._room_of_bias.take())
 
     def _joined(self, first: Factors, second: Factors) -> Factors:
         return first
 
-    def split(self, total: Tensor) -> list[tuple[Parameter, Tensor]]:
-        sums, self._sums = self._sums, None
-        return [(self.weight, total)] + ([] if sums is None else [(self.bias, sums)])
+    def split(self, totals: Sequence[Tensor]) -> Iterable[tuple[Parameter, Tensor]]:
+        return zip(self.parts, totals)
 
 
 Unit = Union[Parameter, Joint]
@@ -113,7 +111,7 @@ def joints_of(groups: Iterable[tuple[Parameter, ...]], biases: Sequence[tuple[Pa
     """
     found = list(dict.fromkeys(groups))
     times = Counter(p for group in found for p in group)  # more than once: tied
-    joints = [Joint(*group, sum(p.shape[1] for p in group)) for group in found
+    joints = [Joint(group[0], group[1], group[0].shape[1] + group[1].shape[1]) for group in found
               if len(group) == 2 and all(p.gives_factors and times[p] == 1 for p in group)
               and len({p.policy for p in group}) == 1]
     times = Counter(p for pair in biases for p in pair)

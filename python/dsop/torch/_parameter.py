@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from typing import Any, Optional, Protocol
 
@@ -44,7 +44,6 @@ class Parameter(Summand):
         self.why_dense = "it has no factors"
         self.alone: Optional[dsop.Communicator] = None  # this rank is, and what it has is the sum, which stays here
         self.in_place = False  # autograd adds to .grad by itself, in the pass that runs
-        self.goes_dense = False  # factors don't pay: autograd makes its gradient, which shares an allreduce
         self.most_kept_in_joint = 0  # pairs, where another weight's have the same a
         self.most_unmultiplied_in_joint: Optional[float] = None  # the same
         self.used_elsewhere = False  # some rank's last step had a dense part beside the factors
@@ -58,8 +57,8 @@ class Parameter(Summand):
     def collect(self, most_pairs: float = math.inf) -> None:
         """It is one by itself."""
 
-    def split(self, total: Tensor) -> list[tuple[Parameter, Tensor]]:
-        return [(self, total)]
+    def split(self, totals: Sequence[Tensor]) -> Iterable[tuple[Parameter, Tensor]]:
+        return [(self, totals[0])]
 
     def _clear_pass(self) -> None:
         self._kept: dict[object, _Kept] = {}  # of a weight that the engine has not come to yet
@@ -96,7 +95,7 @@ class Parameter(Summand):
         if not self.gives_factors or self._watch is None or not self._watch.is_alone(self.parameter):
             return None
         # Under autocast PyTorch would round its own product to 16 bits.
-        return None if (self.goes_dense or self.is_small_alone) and not is_autocast_enabled() else self._keep
+        return None if self.is_small_alone and not is_autocast_enabled() else self._keep
 
     def watch(self, step: Step) -> None:
         """Have step._start() called by each backward pass that reaches the parameter, step._offer(self) when it is done.
@@ -169,7 +168,7 @@ class Parameter(Summand):
         """Make the product of what is complete, where the factors would be kept for nothing, or take more memory than it."""
         if not self.stays:
             most = self.most_unmultiplied if self.most_unmultiplied_in_joint is None else self.most_unmultiplied_in_joint
-            if most == math.inf or self.policy != "dsop":
+            if self.policy != "dsop" and not self.is_bias:
                 return
             if sum(b.shape[0] if b.dtype != torch.bfloat16 else b.shape[0] / 2 for _, b, _, _ in self._fresh) <= most:
                 return

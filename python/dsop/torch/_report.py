@@ -9,12 +9,13 @@ from typing import Optional
 from dsop._synchronizer import policy_selects
 from dsop.torch._entries import travels_dense
 from dsop.torch._parameter import Parameter
+from dsop.torch._summand import Way
 from dsop.torch._sums import Sums
 
 _logger = logging.getLogger("dsop.torch")
 
 
-def _how(p: Parameter, algorithm: str, policy: str, ranks: int) -> str:
+def _how(p: Parameter, algorithm: str, policy: str, way: Way, ranks: int) -> str:
     if p.has_sparse_grad:
         return "dense, a gradient of it was not sparse" if p.used_elsewhere else "rows, into a sparse .grad"
     if policy == "none":
@@ -29,9 +30,9 @@ def _how(p: Parameter, algorithm: str, policy: str, ranks: int) -> str:
         return "dense, used outside its module, with hooks of its own, or with more pairs than pay"
     if p.stays:
         return "dense, multiplied at once"
-    if p.goes_dense or ranks > 1 and travels_dense(algorithm):
+    if ranks > 1 and travels_dense(algorithm):
         return "dense is cheaper here"
-    if policy == "dense":
+    if way == Way.DENSE:
         return "dense, as an earlier step needed it"
     return ("rows" if p.unit_rows else "factors") + " in 16 bits" * policy.startswith("dsop-bf16")
 
@@ -39,7 +40,7 @@ def _how(p: Parameter, algorithm: str, policy: str, ranks: int) -> str:
 def _how_with(p: Parameter, other: Optional[Parameter], how: str) -> str:
     """`other` is summed by the same call."""
     if p.is_bias:
-        return f"nothing, but for the errors of {other.name}" if other else "dense"
+        return "dense" if other is None or how.startswith("dense") else f"nothing, but for the errors of {other.name}"
     return f"{how}, by one product with {other.name}" if other and not other.is_bias else how
 
 
@@ -54,7 +55,7 @@ def lines(parameters: Sequence[Parameter], sums: Sums) -> list[str]:
         last = "stays, since this rank is alone" if p.stays else last
         shape = "x".join(map(str, p.parameter.shape))
         how = _how_with(p, sums.entries.joined_with(p) if algorithm else None,
-                        _how(p, algorithm, policy, sums.comm.size))
+                        _how(p, algorithm, policy, sums.entries.way(p), sums.comm.size))
         found.append(f"{p.name} {shape}: {how}; policy {policy}; {last}")
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import math
 from functools import cached_property
 from typing import Optional, Union
 
@@ -16,7 +15,7 @@ from dsop._arrays import Array
 from dsop.torch._room import Room
 
 
-SMALL_BYTES = 1 << 16  # a gradient of so few costs little on any network, and an allreduce of its own more
+_MOST_MORE_BYTES = 1 << 16  # than a gradient takes may its factors take
 
 
 class Way(enum.IntEnum):
@@ -62,10 +61,9 @@ class Summand:
         return self.shape.numel() // self._pair_elements
 
     @cached_property
-    def most_unmultiplied(self) -> float:
+    def most_unmultiplied(self) -> int:
         """More pairs make so much of a difference that they are multiplied as they come."""
-        few = SMALL_BYTES * 8 // torch.finfo(self.dtype).bits // self._pair_elements
-        return self.most_kept_pairs + few if self.size_bytes > SMALL_BYTES else math.inf
+        return self.most_kept_pairs + _MOST_MORE_BYTES * 8 // torch.finfo(self.dtype).bits // self._pair_elements
 
     @property
     def is_rows(self) -> bool:

@@ -21,7 +21,7 @@ from dsop.torch._parameter import Parameter
 from dsop.torch._ranks import broadcast_bytes, own_state
 from dsop.torch._summand import Way
 
-Sum = tuple[Unit, Tensor]
+Sum = tuple[Unit, tuple[Tensor, ...]]
 
 
 class Arrivals(NamedTuple):
@@ -98,11 +98,11 @@ class Sums:
         of_samples = 1 / agreed.samples if agreed.samples > 0 else 0.0  # no rank had any
         early = [unit for unit, _ in sums]
         rest = self._sum_rest(agreed, early, {"ranks": 1 / self.comm.size, "sum": 1.0, "samples": of_samples}[self._average])
-        parts = [part for unit, total in sums for part in unit.split(total)]
+        parts = [part for unit, totals in sums for part in unit.split(totals)]
         if self._average == "samples":
             for _, total in parts:
                 total *= of_samples
-        parts += [part for unit, total in rest for part in unit.split(total)]
+        parts += [part for unit, totals in rest for part in unit.split(totals)]
         has = agreed.has.tolist()
         for p, total in parts:
             if has[self._place[p.name]] or total.any():  # from a residual
@@ -123,7 +123,7 @@ class Sums:
 
     def _way(self, p: Parameter, agreed: _record.Agreed) -> Way:
         place = self._place[p.name]
-        if p.goes_dense or agreed.dense[place] or not (p.gives_factors or p.has_sparse_grad):
+        if agreed.dense[place] or not (p.gives_factors or p.has_sparse_grad):
             return Way.DENSE
         return Way.FACTORS if agreed.wide[place] or not p.may_be_in_16_bits else Way.FACTORS_IN_16_BITS
 
@@ -181,13 +181,9 @@ class Sums:
         if said == self._planned_by:
             return
         self._planned_by = None
-        both = {part for joint in self._joints if all(agreed.has[place] for place in self._places(joint))
-                for part in joint.parts}
         for p in self._parameters:
             if not p.stays:
-                p.used_elsewhere = bool(p.gives_factors and not p.goes_dense and agreed.dense[self._place[p.name]])
-                is_alone = p in both and not self.entries.joined_with(p)  # what it cost says nothing of both as one
-                p.goes_dense = p.goes_dense or not is_alone and self.entries.is_cheaper_in_bucket(p)
+                p.used_elsewhere = bool(p.gives_factors and agreed.dense[self._place[p.name]])
         for unit in early:
             places = self._places(unit)
             if not any(agreed.has[place] for place in places) or any(agreed.in_parts[place] for place in places):
@@ -214,8 +210,7 @@ class Sums:
 
     def state_dict(self) -> dict[str, Any]:
         own = {"order": [(unit.name, int(way)) for unit, way in self._early.order],
-               "unsteady": sorted(self._unsteady), "dense": [p.name for p in self._parameters if p.goes_dense],
-               **self.entries.state_dict()}
+               "unsteady": sorted(self._unsteady), **self.entries.state_dict()}
         return {f"dsop/rank{self.comm.rank}": own}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -224,8 +219,8 @@ class Sums:
             state = own_state(state, self.comm)
             try:
                 order = [(self.entries.unit(name), Way(way)) for name, way in state["order"]]
-                unsteady, dense, is_ours = set(state["unsteady"]), set(state.get("dense", [])), self.entries.are_in(state)
-                alike = repr([[(unit.name, way) for unit, way in order], sorted(unsteady), sorted(dense),
+                unsteady, is_ours = set(state["unsteady"]), self.entries.are_in(state)
+                alike = repr([[(unit.name, way) for unit, way in order], sorted(unsteady),
                               self.entries.most_pairs_in(state)]).encode()
             except (AttributeError, LookupError, TypeError, ValueError):
                 is_ours = False
@@ -242,5 +237,3 @@ class Sums:
         self.entries = entries
         self._early = Early(self._parameters, entries, self._average)
         self._unsteady, self._early.order = unsteady, order
-        for p in self._parameters:
-            p.goes_dense = p.name in dense
