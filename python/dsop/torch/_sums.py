@@ -145,9 +145,10 @@ class Sums:
         return [(unit, Way.DENSE if unit.is_bias else ways[self._places(unit)[0]]) for unit in units]
 
     def _sum_rest(self, agreed: _record.Agreed, early: Sequence[Unit], scale: float) -> list[Sum]:
+        if not agreed.is_left.any():
+            return []
         rest = self._ways(agreed, agreed.is_left, agreed.apart)
-        if rest:
-            self.entries.note_algorithms(early)
+        self.entries.note_algorithms(early)
         with SaidToAll(self.comm):
             for unit, _ in rest:
                 unit.collect()
