@@ -172,7 +172,7 @@ void benchmark(Transport& transport, const Family& family, const BenchmarkOption
   Json host = host_facts();
   const std::map<std::size_t, int> nodes = ranks_of_nodes(transport);
   host["nodes"] = nodes.size();
-  host["ranks_per_node"] = std::ranges::max(nodes, {}, &std::pair<const std::size_t, int>::second).second;
+  host["ranks_per_node"] = std::ranges::max_element(nodes, {}, &std::pair<const std::size_t, int>::second)->second;
   if (speaks) print_head(std::cout, family);
   std::size_t wrong = 0;
   StepTimes step;

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import torch_autocast_cases  # noqa: F401, these enter their cases
 import torch_bf16_cases  # noqa: F401
+import torch_bias_cases  # noqa: F401
 import torch_ddp_cases  # noqa: F401
 import torch_dense_cases  # noqa: F401
 import torch_embedding_cases  # noqa: F401

@@ -15,7 +15,7 @@ from dsop import _mpi
 from dsop._communicators import SaidToAll
 from dsop._mpi import communicator
 from dsop.torch._attachment import Attachment, attached
-from dsop.torch._autograd import check_no_early_hook, is_compiled
+from dsop.torch._autograd import TELLS_WHAT_ACCUMULATES, check_no_early_hook, is_compiled
 from dsop.torch._compat import note_version
 from dsop.torch._failures import check_not_over
 from dsop.torch._givers import GIVERS, bias_of, groups_of, weights_of
@@ -118,7 +118,8 @@ def _joints_of(model: nn.Module, parameters: Sequence[Parameter]) -> list[Joint]
     of_id = {id(p.parameter): p for p in parameters}
     groups = [tuple(of_id[id(weight)] for weight in together if id(weight) in of_id)
               for module in model.modules() for together in groups_of(module)]
-    biases = [(weight, bias_of(module)) for module in model.modules() for weight in weights_of(module)]
+    biases = [(weight, bias_of(module)) for module in model.modules() if TELLS_WHAT_ACCUMULATES
+              for weight in weights_of(module)]
     return joints_of(groups, [(of_id[id(weight)], of_id[id(bias)]) for weight, bias in biases
                               if id(weight) in of_id and id(bias) in of_id])
 

@@ -63,6 +63,18 @@ def at_end_of_pass(call: Callable[[], object]) -> None:
     calls.append(call)
 
 
+_will_execute: Optional[Callable[[Any], bool]] = getattr(torch._C, "_will_engine_execute_node", None)
+TELLS_WHAT_ACCUMULATES = _will_execute is not None  # from torch 2.0 on
+
+
+def accumulates(node: Any) -> bool:
+    """Whether the pass that runs adds to .grad of the leaf whose node that is: no autograd.grad(), nor for other leaves."""
+    try:
+        return _will_execute is not None and _will_execute(node)
+    except RuntimeError:  # so it says that autograd.grad() is asked for this leaf
+        return False
+
+
 def node_of_input(node: Any, number: int) -> Any:
     """Of the tensors that were the inputs of a function, the node of one; `node` is the function's, or its ctx."""
     return node.next_functions[number][0]

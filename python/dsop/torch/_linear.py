@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dsop.torch import _compat
+from dsop.torch._autograd import accumulates
 from dsop.torch._givers import GIVERS, Attached, Giver, Keep, gives_none, is_plain
 
 
@@ -51,7 +52,7 @@ class _Product(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         needs_x, needs_weight, needs_bias, _, _ = ctx.needs_input_grad
         of_bias, nodes = None, ctx.next_functions
-        if needs_bias and (ctx.keep_bias is None or not needs_weight):
+        if needs_bias and (ctx.keep_bias is None or not (needs_weight and accumulates(nodes[2][0]))):
             of_bias = grad_output.sum(0)
         elif needs_bias:
             grad_output = grad_output.contiguous()  # the same for both
