@@ -42,13 +42,13 @@ void print_table(std::span<const AlgorithmDescription> lines, bool markdown) {
 void print_list(bool markdown) {
   std::vector<AlgorithmDescription> lines = describe_algorithms();
   for (const Rival& rival : rivals()) lines.push_back({"external", rival.name, rival.summary, rival.source});
-  const auto published =
-      std::ranges::stable_partition(lines, [](const AlgorithmDescription& line) { return !line.published; });
-  print_table({lines.begin(), published.begin()}, markdown);
+  const auto published = std::stable_partition(lines.begin(), lines.end(),
+                                               [](const AlgorithmDescription& line) { return !line.published; });
+  print_table({lines.begin(), published}, markdown);
   std::cout << (markdown ? "\n" : "\n# ")
             << "Forms that exist to be compared with the papers alone, which `auto` never takes:\n"
             << (markdown ? "\n" : "");
-  print_table(published, markdown);
+  print_table({published, lines.end()}, markdown);
 }
 
 void print_info(Transport& transport, const std::optional<Machine>& machine) {

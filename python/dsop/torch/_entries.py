@@ -62,6 +62,7 @@ class _Last(NamedTuple):
     unit: str = ""  # the parameter's name, or that of two together
     entry: str = ""  # of a synchronizer; empty: rows alone
     way: Way = Way.DENSE
+    entry_of_bias: str = ""  # of the two together
 
 
 def travels_dense(algorithm: str) -> bool:
@@ -90,7 +91,6 @@ class Entries:
         self._rows: dict[str, dsop.OuterProduct] = {}
         self._last: dict[str, _Last] = {}
         self._known: dict[tuple[str, int], _Last] = {}  # by unit and way, of the pairs that it is registered for now
-        self._entry_of_bias: dict[str, str] = {}  # by unit
         self._earlier: dict[str, str] = {}  # algorithms of parameters that travelled in this step before the last begin()
         for p in parameters:
             self._register(p, 0, Way.FACTORS)
@@ -157,14 +157,15 @@ class Entries:
             self._check(p)
         last = self._known.get((p.name, way))
         if last is None:
+            most = self.most_pairs(p, way)
+            of_bias = _entry(p.bias, most, way) if isinstance(p, WithBias) else ""
             named = p.weight if isinstance(p, WithBias) else p
-            last = self._known[p.name, way] = _Last(p.name, _entry(named, self.most_pairs(p, way), way), way)
-            self._entry_of_bias[p.name] = _entry(p.parts[-1], self.most_pairs(p, way), way)
+            last = self._known[p.name, way] = _Last(p.name, _entry(named, most, way), way, of_bias)
         synchronizer = self.synchronizer(p)
         totals: tuple[Tensor, ...] = ()
         if isinstance(p, WithBias):
             totals = p.column_sums(),
-            synchronizer._give_place(self._entry_of_bias[p.name], _row(totals[0]), totals)
+            synchronizer._give_place(last.entry_of_bias, _row(totals[0]), totals)
         if way == Way.DENSE:
             total = p.as_dense()
             synchronizer._give_place(last.entry, _matrix(total) if p.gives_factors and not p.is_bias else _row(total), total)
@@ -211,7 +212,8 @@ class Entries:
             return self._earlier[p.name]
         if p.name not in self._last:
             return ""
-        entry = self._last[p.name].entry
+        last = self._last[p.name]
+        entry = last.entry_of_bias if p.is_bias and last.entry_of_bias else last.entry
         return self.synchronizer(p)._last_algorithm(entry) if entry else "allgather of rows"
 
     def joined_with(self, p: Parameter) -> Optional[Parameter]:

@@ -37,10 +37,10 @@ def _how(p: Parameter, algorithm: str, policy: str, way: Way, ranks: int) -> str
     return ("rows" if p.unit_rows else "factors") + " in 16 bits" * policy.startswith("dsop-bf16")
 
 
-def _how_with(p: Parameter, other: Optional[Parameter], how: str) -> str:
-    """`other` is summed by the same call."""
+def _how_with(p: Parameter, other: Optional[Parameter], how: str, is_one_call: bool) -> str:
+    """`other` was handed over with it."""
     if p.is_bias:
-        return "dense" if other is None or how.startswith("dense") else f"nothing, but for the errors of {other.name}"
+        return f"nothing, but for the errors of {other.name}" if other and is_one_call else "dense"
     return f"{how}, by one product with {other.name}" if other and not other.is_bias else how
 
 
@@ -54,8 +54,9 @@ def lines(parameters: Sequence[Parameter], sums: Sums) -> list[str]:
         last = f"last summed by {algorithm}{when}" if algorithm else "not in the last step"
         last = "stays, since this rank is alone" if p.stays else last
         shape = "x".join(map(str, p.parameter.shape))
-        how = _how_with(p, sums.entries.joined_with(p) if algorithm else None,
-                        _how(p, algorithm, policy, sums.entries.way(p), sums.comm.size))
+        other = sums.entries.joined_with(p) if algorithm else None
+        how = _how_with(p, other, _how(p, algorithm, policy, sums.entries.way(p), sums.comm.size),
+                        other is not None and sums.entries.algorithm(other) == algorithm)
         found.append(f"{p.name} {shape}: {how}; policy {policy}; {last}")
     return found
 
