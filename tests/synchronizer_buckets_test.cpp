@@ -296,7 +296,7 @@ TEST_CASE("a layer that one rank leaves out of a bucket of factors is named, and
           layers.step(synchronizer);
           const std::vector<float> expected = layers.G;
           synchronizer.begin();
-          for (const std::size_t i : {2, 1, 0})
+          for (const std::size_t i : {2UL, 1UL, 0UL})
             if (i != 1 || transport.rank() != 1) layers.give_one(synchronizer, i);
           const std::string error = argument_error_of([&] { synchronizer.finish(); });
           failures.check(error.find("the parameter is w2, w0 on rank 1, w2, w1, w0 on ranks 0, 2") != std::string::npos,
