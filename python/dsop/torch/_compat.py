@@ -62,8 +62,9 @@ def opaque(function: _Function) -> _Function:
 
     def call(*arguments: Any) -> Any:  # half of what `disabled` takes, where nothing is compiled
         return function(*arguments) if is_compiling() is None else disabled(*arguments)
-    skip = frames._FrameAction.SKIP
-    frames.set_code_exec_strategy(call.__code__, frames._FrameExecStrategy(skip, frames._FrameAction.DEFAULT))
+    action = frames._FrameAction  # as torch._dynamo.decorators.skip(), which would load the compiler
+    frames.set_code_exec_strategy(call.__code__, frames._FrameExecStrategy(action.SKIP, action.DEFAULT))
+    call._torchdynamo_disable = True  # type: ignore[attr-defined]
     return functools.update_wrapper(call, function)  # type: ignore[return-value]
 
 
