@@ -103,6 +103,7 @@ TEST_CASE("a synchronizer describes what it does") {
           synchronizer.give("weight", factors.view(), {weight.data(), 300, 200});
           synchronizer.finish();
           has("not given in the last step");
+          has("besides gradients a step holds 0.0 MiB of factors, given, and 0.");
           has(synchronizer.last_step("weight").algorithm);
           has(synchronizer.last_step("kernel").algorithm);
           failures.check(synchronizer.last_step("kernel").in_sum == 1, "the sum has more than one element");

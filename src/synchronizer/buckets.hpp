@@ -53,6 +53,7 @@ class Bucket {
                               *this});
   }
   bool starts_at_once() const { return bucket_key_.at_once; }
+  std::size_t memory_bytes() const { return memory_.elements().size_bytes(); }
   /// What it gathered in the last step, if that was of factors of those and so; else null.
   const FactorBucketCalls<T>* gathered(const BucketKey& bucket_key, const std::string& names) const {
     return has_gathered_ && bucket_key_ == bucket_key && names_ == names ? &factor_calls_ : nullptr;
@@ -172,6 +173,12 @@ class Buckets {
     for (const std::size_t b : packing_.close_all()) start(b, step);
   }
   void begin_step() { last_.clear(); }
+  /// Of gradients that are in a bucket.
+  std::size_t memory_bytes() const {
+    std::size_t bytes = 0;
+    for (const auto& bucket : buckets_) bytes += bucket->memory_bytes();
+    return bytes;
+  }
   /// What bucket b gathered in the last step, as Bucket says.
   const FactorBucketCalls<T>* gathered(std::size_t b, const BucketKey& bucket_key, const std::string& names) const {
     return b < buckets_.size() ? buckets_[b]->gathered(bucket_key, names) : nullptr;

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cstdio>
 #include <sstream>
+#include <variant>
 
 #include <dsop/types.hpp>
 
@@ -9,6 +11,25 @@
 #include "synchronizer/state.hpp"
 
 namespace dsop {
+namespace {
+
+// Of what was given in the last step, which need not be there any more.
+template <class T>
+std::size_t bytes_of(const MatrixView<const T>& factor) {
+  return factor.rows * factor.columns * sizeof(T);
+}
+template <class T>
+std::size_t bytes_of(const SparseMatrixView<T>& factor) {
+  return factor.row_offsets.size_bytes() + factor.column_indices.size_bytes() + factor.values.size_bytes();
+}
+
+std::string mebibytes(std::size_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f MiB", static_cast<double>(bytes) / (1 << 20));
+  return text;
+}
+
+}  // namespace
 
 template <class T>
 std::string Synchronizer<T>::State::describe() const {
@@ -43,6 +64,14 @@ std::string Synchronizer<T>::State::describe() const {
     text << "everything runs in finish(): MPI was not initialized with MPI_THREAD_MULTIPLE on every rank\n";
   else if (!options.overlap)
     text << "everything but what is dense-overlapped starts in finish(), as the options say\n";
+  std::size_t factor_bytes = 0;
+  for (const Parameter* const parameter : order)
+    if (const auto* const factors = std::get_if<SparseFactors<T>>(&parameter->given.own))
+      for (const FactorView<T>& factor : {factors->a, factors->b})
+        factor_bytes += std::visit([](const auto& view) { return bytes_of<T>(view); }, factor);
+  if (factor_bytes > 0)
+    text << "besides gradients a step holds " << mebibytes(factor_bytes) << " of factors, given, and "
+         << mebibytes(communicator.arena.elements().size() + step_.buckets.memory_bytes()) << " that calls work in\n";
   if (options.wire != Wire::full) text << "values travel as " << name(options.wire) << '\n';
   return text.str() + description.text();
 }
