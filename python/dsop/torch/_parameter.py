@@ -20,7 +20,8 @@ from dsop.torch._room import Room
 from dsop.torch._summand import Summand
 
 _Kept = tuple[Tensor, Tensor, int, int]  # factors a and b, and which versions of them were given
-_MANY_ELEMENTS = 1 << 16  # from here on dsop's product, with its call, is faster than PyTorch's
+_MANY_ELEMENTS = 1 << 16  # from here on dsop's product, with its call, is faster than PyTorch's,
+_FEW_PAIRS = 128  # of at most so many; of more it would be OpenBLAS's, which takes memory beside PyTorch's
 
 
 class Step(Protocol):
@@ -179,7 +180,7 @@ class Parameter(Summand):
             (a, b), *fresh = fresh
             if a.dim() == 1:
                 self._product.zero_().index_add_(0, a, b)
-            elif self.stays and not self.is_small_alone:
+            elif self.stays and not self.is_small_alone and len(a) <= _FEW_PAIRS:
                 dsop.outer_product(a.numpy(), b.numpy(), out=self._product.numpy(), comm=self.alone)
             else:
                 torch.mm(a.t(), b, out=self._product)
