@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 import dsop.torch
-from torch_support import COMM, case, check, mlp, plain_sum, step, whole, whole_weights
+from torch_support import (COMM, case, check, has_gradients, mlp, plain_sum, raises_everywhere, step, whole,
+                           whole_weights)
 
 LAST = COMM.size - 1
 
@@ -18,7 +19,7 @@ def biases_cost_no_byte() -> None:
     counting = COMM.counting()
     model = whole_weights(nn.Linear(30, 40))
     attachment = check(model, lambda model, rank: model(whole(rank, 3, 30)).sum(), counting)
-    if COMM.size > 1 and torch.__version__ >= "2":
+    if COMM.size > 1:
         text = attachment.describe()
         assert "bias 40: nothing, but for the errors of weight" in text, text
         assert [line.split()[-3] for line in text.splitlines() if "column sums of weight" in line] == ["0"], text
@@ -41,6 +42,12 @@ def biases_that_are_more_than_sums_of_errors() -> None:
     for _ in range(3):
         step(doubled, attachment, loss, expected)
     hook.remove()
+    made = loss(doubled, COMM.rank)
+    hook = doubled[0].bias.register_hook(lambda grad: 2 * grad)  # once it is made
+    doubled.zero_grad()
+    made.backward()
+    has_gradients(doubled, expected)
+    hook.remove()
     step(doubled, attachment, loss, plain_sum(mlp(), loss))
     of_bias, = torch.autograd.grad(loss(doubled, COMM.rank), [doubled[0].bias])
     plain = mlp()
@@ -56,3 +63,23 @@ def biases_that_are_more_than_sums_of_errors() -> None:
             loss(some, COMM.rank).backward(inputs=wanted)
             assert all(torch.equal(p.grad, sums[i]) for i, p in zip(alone, wanted))
             assert some[2].weight.grad is None
+
+
+@case
+def sums_that_overflow() -> None:
+    model: Any = nn.Linear(5, 3)
+    dsop.torch.attach(model, find_nans=True)
+    x = whole(COMM.rank, 2, 5)
+    raises_everywhere("NaN or infinity", lambda: (model(x) * 3e38).sum().backward())
+
+
+@case
+def more_pairs_without_a_bias_than_with_it() -> None:
+    """A step that has both of fewer pairs does not make a later one register its weight again."""
+    model: Any = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 400)).float()
+    attachment = dsop.torch.attach(model)
+    for rows, has_head, is_frozen in ((64, True, True), (64, True, True), (1, False, True), (5, True, False), (64, True, True)):
+        model[1].bias.requires_grad_(not is_frozen)
+        made = model[0](whole(COMM.rank, rows, 4))
+        (model[1](made) if has_head else made).sum().backward()
+    assert COMM.size == 1 or "1.weight 400x4" in attachment.describe()

@@ -26,6 +26,10 @@ def linear_layers() -> None:
         check(mlp(dtype), lambda model, rank: model(whole(rank, 3, 5, dtype=dtype)).pow(2).sum())
         check(mlp(dtype), lambda model, rank: model(whole(rank, 2, 3, 5, dtype=dtype)).sum())  # an expanded gradient
     check(whole_weights(nn.Linear(5, 3, bias=False)), lambda model, rank: model(whole(rank, 5)).sum())
+    check(whole_weights(nn.Linear(5, 3)), lambda model, rank: model(input=whole(rank, 2, 5)).sum())
+    states = torch.zeros(1, 2, 3), torch.zeros(1, 2, 3)
+    check(whole_weights(dsop.torch.LSTM(5, 3).double()),
+          lambda model, rank: model(input=whole(rank, 1, 2, 5).double() * 0, hx=[s.double() for s in states])[0].sum() * 0)
 
 
 @case
@@ -194,8 +198,9 @@ def another_parameter() -> None:
     first, last = model[0].weight, COMM.rank == COMM.size - 1
     if last:
         model[0].weight = nn.Parameter(first.detach().clone())
-    raises_everywhere("the model has other parameters than when it was attached",
-                      lambda: model(whole(COMM.rank, 2, 5)).sum().backward())
+    for _ in range(2):
+        raises_everywhere("the model has other parameters than when it was attached",
+                          lambda: model(whole(COMM.rank, 2, 5)).sum().backward())
     if last:
         model[0].weight = first
     step(model, attachment, on_rows(lambda rank: 2), plain_sum(mlp(), on_rows(lambda rank: 2)))

@@ -15,11 +15,11 @@ from dsop import _mpi
 from dsop._communicators import SaidToAll
 from dsop._mpi import communicator
 from dsop.torch._attachment import Attachment, attached
-from dsop.torch._autograd import TELLS_WHAT_ACCUMULATES, check_no_early_hook, is_compiled
+from dsop.torch._autograd import check_no_early_hook, is_compiled
 from dsop.torch._compat import note_version
 from dsop.torch._failures import check_not_over
 from dsop.torch._givers import GIVERS, bias_of, groups_of, weights_of
-from dsop.torch._joint import Joint, joints_of
+from dsop.torch._joint import Joint, WithBias, joints_of
 from dsop.torch._parameter import Parameter
 from dsop.torch._ranks import broadcast_tensors, buffer_line, check_buffer, check_parameter, check_same_lines
 
@@ -114,14 +114,17 @@ def _parameters_of(model: nn.Module, average: str, policies: Mapping[str, str]) 
     return found
 
 
-def _joints_of(model: nn.Module, parameters: Sequence[Parameter]) -> list[Joint]:
+def _joints_of(model: nn.Module, parameters: Sequence[Parameter], average: str) -> list[Joint]:
     of_id = {id(p.parameter): p for p in parameters}
     groups = [tuple(of_id[id(weight)] for weight in together if id(weight) in of_id)
               for module in model.modules() for together in groups_of(module)]
-    biases = [(weight, bias_of(module)) for module in model.modules() if TELLS_WHAT_ACCUMULATES
-              for weight in weights_of(module)]
-    return joints_of(groups, [(of_id[id(weight)], of_id[id(bias)]) for weight, bias in biases
-                              if id(weight) in of_id and id(bias) in of_id])
+    biases = [(weight, bias_of(module)) for module in model.modules() for weight in weights_of(module)]
+    joints = joints_of(groups, [(of_id[id(weight)], of_id[id(bias)]) for weight, bias in biases
+                                if id(weight) in of_id and id(bias) in of_id])
+    for joint in joints:
+        if average == "samples" and isinstance(joint, WithBias):  # by which a rank's inputs are multiplied, not its errors
+            joint.bias.gives_factors = False
+    return joints
 
 
 def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
@@ -137,8 +140,8 @@ def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
     model : torch.nn.Module
         Of float32, float64 and bfloat16 parameters, on the CPU; the last are summed in float32, and rounded
         once. Weights of nn.Linear, dsop.torch.LSTM and GRU may travel as
-        factors (two matrices of as many rows as there are samples, or steps of all sequences), those of nn.Embedding
-        as the rows that were looked up; all else travels as gradients.
+        factors (two matrices of as many rows as there are samples, or steps of all sequences), and with those of
+        nn.Linear its bias; those of nn.Embedding as the rows that were looked up; all else travels as gradients.
     comm : None, Communicator, or a communicator of mpi4py or torch
         None is everybody: all ranks that mpirun, srun or torchrun has started, or this process alone. Else as for
         `dsop.communicator`, which also takes a ProcessGroup and a DeviceMesh.
@@ -148,7 +151,7 @@ def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
     policies : mapping of str to str, optional
         Synchronizer's policies by patterns of parameter names, such as {"head.*": "topk:0.01"}; the first that matches
         counts. Default: "dense", but for the weights named above "dsop", and "dsop-bf16" in steps in which all ranks'
-        factors are bf16, as those of nn.Linear under autocast.
+        factors are bf16, as those of nn.Linear under autocast. A bias that is named travels by itself.
     find_nans : bool
         Whether a step fails on all ranks if one has NaN or infinity in its gradients, or in their factors. Reads them
         once more.
@@ -178,7 +181,7 @@ def attach(model: nn.Module, comm: Any = None, average: str = "ranks",
     with SaidToAll(ranks):
         _check_process_group(ranks)
         parameters = _parameters_of(model, average, policies or {})
-        joints = _joints_of(model, parameters) if ranks.size > 1 else []
+        joints = _joints_of(model, parameters, average) if ranks.size > 1 else []
         if ranks.size > 1:
             for name, buffer in model.named_buffers():
                 check_buffer(name, buffer)

@@ -112,10 +112,11 @@ class Attachment:
         return self._forward.watched(inputs)
 
     def _check_unchanged(self) -> None:
-        is_same = all([p.parameter.dtype == kind for p, kind in self._types]) and not self._census.has_changed()
-        if not is_same and self._parameters_now() != self._known:
-            raise dsop.ArgumentError("the model has other parameters than when it was attached, or of other types, expected "
-                                     "the same: detach it and attach it again")
+        if not (all([p.parameter.dtype == kind for p, kind in self._types]) and self._census.is_right()):
+            if self._parameters_now() != self._known:
+                raise dsop.ArgumentError("the model has other parameters than when it was attached, or of other types, "
+                                         "expected the same: detach it and attach it again")
+            self._census = Census(self._model)
         for p in self._parameters:
             check_no_early_hook(p.name, p.parameter)
         check_backward_is_not_compiled()

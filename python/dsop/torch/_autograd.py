@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import sys
 import threading
 import weakref
@@ -63,14 +64,13 @@ def at_end_of_pass(call: Callable[[], object]) -> None:
     calls.append(call)
 
 
-_will_execute: Optional[Callable[[Any], bool]] = getattr(torch._C, "_will_engine_execute_node", None)
-TELLS_WHAT_ACCUMULATES = _will_execute is not None  # from torch 2.0 on
+_will_execute: Callable[[Any], bool] = getattr(torch._C, "_will_engine_execute_node", lambda _: False)
 
 
 def accumulates(node: Any) -> bool:
     """Whether the pass that runs adds to .grad of the leaf whose node that is: no autograd.grad(), nor for other leaves."""
     try:
-        return _will_execute is not None and _will_execute(node)
+        return _will_execute(node)
     except RuntimeError:  # so it says that autograd.grad() is asked for this leaf
         return False
 
@@ -157,23 +157,20 @@ def modules_of(model: nn.Module) -> Iterator[nn.Module]:
 
 
 class Census:
-    """Says quickly that a model holds the same modules and parameters as when it was asked last."""
+    """Says quickly whether a model holds the same modules and parameters, of whatever types and values, as when it was made."""
 
     def __init__(self, model: nn.Module) -> None:
-        self._model, self._held = model, list[int]()
         self._places: list[dict[str, Any]] = []
-        self.has_changed()
-
-    def has_changed(self) -> bool:
-        """Anything, but for types and values of parameters."""
-        held = [*map(id, itertools.chain.from_iterable(map(dict.values, self._places)))]
-        if self._places and held == self._held:
-            return False
-        self._places = []
-        for module in modules_of(self._model):
+        for module in modules_of(model):
             self._places += module._modules, module._parameters
-        self._held = [*map(id, itertools.chain.from_iterable(map(dict.values, self._places)))]
-        return True
+        self._held = self._now()  # the objects: an id may be taken again
+
+    def _now(self) -> list[Any]:
+        return [*itertools.chain.from_iterable(map(dict.values, self._places))]
+
+    def is_right(self) -> bool:
+        now = self._now()
+        return len(now) == len(self._held) and all(map(operator.is_, now, self._held))
 
 
 def parameters_of(model: nn.Module) -> Iterator[nn.Parameter]:

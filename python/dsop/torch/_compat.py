@@ -60,8 +60,8 @@ def opaque(function: _Function) -> _Function:
         return disabled
     is_compiling = frames.get_eval_frame_callback
 
-    def call(*arguments: Any) -> Any:  # half of what `disabled` takes, where nothing is compiled
-        return function(*arguments) if is_compiling() is None else disabled(*arguments)
+    def call(*arguments: Any, **named: Any) -> Any:  # half of what `disabled` takes, where nothing is compiled
+        return function(*arguments, **named) if is_compiling() is None else disabled(*arguments, **named)
     action = frames._FrameAction  # as torch._dynamo.decorators.skip(), which would load the compiler
     frames.set_code_exec_strategy(call.__code__, frames._FrameExecStrategy(action.SKIP, action.DEFAULT))
     call._torchdynamo_disable = True  # type: ignore[attr-defined]

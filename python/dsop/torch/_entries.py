@@ -132,7 +132,7 @@ class Entries:
     def most_pairs(self, p: Summand, way: Way) -> int:
         """That a rank may give as factors in one step."""
         known = self._most_pairs[way][p.name] if way != Way.DENSE else []
-        return known[-1] if known else 0
+        return max(known, default=0)
 
     def takes(self, p: Summand, way: Way) -> bool:
         """Whether what the parameter has can travel so now, whole and exactly."""

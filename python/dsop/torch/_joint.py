@@ -29,7 +29,7 @@ class Joint(Summand):
     def __init__(self, first: Parameter, second: Parameter, columns: int) -> None:
         super().__init__(f"{first.name}+{second.name}", torch.Size((first.shape[0], columns)), first.dtype, first.policy)
         self.parts = first, second
-        self.gives_factors, self.is_by_default = True, first.is_by_default and second.is_by_default
+        self.gives_factors = True
         for part in self.parts:
             part.most_kept_in_joint, part.most_unmultiplied_in_joint = self.most_kept_pairs, self.most_unmultiplied
 
@@ -89,9 +89,14 @@ class WithBias(Joint):
         self._room_of_bias = Room(bias.parameter.shape, bias.dtype)
         bias.offered_bytes = weight.offered_bytes
 
+    @property
+    def is_finite(self) -> bool:
+        return super().is_finite and bool(self.column_sums().isfinite().all())
+
     def column_sums(self) -> Tensor:
         """Of this rank's errors, in new memory."""
-        return torch.sum(self.as_pair()[0], 0, out=self._room_of_bias.take())
+        self.factors = [self.as_pair()]
+        return torch.sum(self.factors[0][0], 0, out=self._room_of_bias.take())
 
     def _joined(self, first: Factors, second: Factors) -> Factors:
         return first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from functools import partial
 from typing import Any, Optional
 
 import torch
@@ -11,7 +12,7 @@ from torch.nn import functional
 
 from dsop.torch import _compat
 from dsop.torch._autograd import accumulates
-from dsop.torch._givers import GIVERS, Attached, Giver, Keep, gives_none, is_plain
+from dsop.torch._givers import GIVERS, Attached, Giver, Keep, Keeper, gives_none, is_plain
 
 
 def _cast(tensor: Optional[Tensor], kind: torch.dtype) -> Any:
@@ -27,16 +28,16 @@ def _ones(rows: int, kind: torch.dtype) -> Tensor:
 class _Product(torch.autograd.Function):
     """x W^T + bias. Its backward hands (grad_output, x) to `keep`, and makes no gradient of W.
 
-    Nor of the bias, where that has a `keep_bias`: that has the same errors, and ones in place of x.
+    Nor of the bias, where its keeper takes factors, too: the same errors, and ones in place of x.
     """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Optional[Tensor],  # type: ignore[override]
-                keep: Keep, keep_bias: Optional[Keep]) -> Tensor:
-        ctx.keep, ctx.keep_bias, ctx.type_of_x = keep, keep_bias, x.dtype
+                keep: Keep, keeper: Keeper) -> Tensor:
+        ctx.keep, ctx.type_of_x = keep, x.dtype
         is_rounded = _compat.is_autocast_enabled()
+        ctx.keeper_of_bias = None if bias is None or is_rounded else partial(keeper, bias)
         if is_rounded:
-            ctx.keep_bias = None
             kind = _compat.autocast_dtype()
             x, weight, bias = (_cast(tensor, kind) for tensor in (x, weight, bias))
         # As torch does: what no gradient depends on may be changed in place before backward().
@@ -52,11 +53,13 @@ class _Product(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         needs_x, needs_weight, needs_bias, _, _ = ctx.needs_input_grad
         of_bias, nodes = None, ctx.next_functions
-        if needs_bias and (ctx.keep_bias is None or not (needs_weight and accumulates(nodes[2][0]))):
-            of_bias = grad_output.sum(0)
-        elif needs_bias:
+        # Asked here, since the program may have got a hook on it meanwhile.
+        keep_bias = ctx.keeper_of_bias and needs_bias and needs_weight and ctx.keeper_of_bias()
+        if keep_bias and accumulates(nodes[2][0]):
             grad_output = grad_output.contiguous()  # the same for both
-            ctx.keep_bias(grad_output, _ones(len(grad_output), grad_output.dtype), nodes[2][0])
+            keep_bias(grad_output, _ones(len(grad_output), grad_output.dtype), nodes[2][0])
+        elif needs_bias:
+            of_bias = grad_output.sum(0)
         if needs_weight:
             ctx.keep(grad_output, x, nodes[1][0])
         of_x = grad_output @ weight if needs_x else None
@@ -79,11 +82,10 @@ class Linear(Attached, nn.Linear):
         keep = None if gives_none() or not self._takes(input) else self._dsop_keeper(weight)
         if keep is None:
             return functional.linear(input, weight, bias)
-        keep_bias = None if bias is None else self._dsop_keeper(bias)
         if input.dim() == 2:
-            return _Product.apply(input, weight, bias, keep, keep_bias)  # type: ignore[no-any-return]
+            return _Product.apply(input, weight, bias, keep, self._dsop_keeper)  # type: ignore[no-any-return]
         # Reshaped out here: what a Function returns as a view can't be changed in place.
-        rows = _Product.apply(input.reshape(-1, self.in_features), weight, bias, keep, keep_bias)
+        rows = _Product.apply(input.reshape(-1, self.in_features), weight, bias, keep, self._dsop_keeper)
         return rows.view(*input.shape[:-1], self.out_features)  # type: ignore[no-any-return]
 
 

@@ -149,7 +149,7 @@ class Parameter(Summand):
         at_end_of_pass(partial(self._kept.pop, key, None))  # what autograd.grad() makes is no part of a gradient
 
     def _take_fresh(self) -> list[tuple[Tensor, Tensor]]:
-        """Without their graph."""
+        """Without their graph. Notes whether one was changed since it was given."""
         fresh = []
         for a, b, version_a, version_b in self._fresh:
             self._is_changed = self._is_changed or a._version != version_a or b._version != version_b
@@ -201,8 +201,9 @@ class Parameter(Summand):
             made = made.to_dense()
         self._check_dense(made)
         self._is_made_elsewhere = self.gives_factors
-        is_others, made = made is given, made.reshape(self.shape)
-        self._add_dense(made * weight if weight != 1 else self.room.take().copy_(made) if copies and is_others else made)
+        copies = copies and made is given
+        made = made.reshape(self.shape)
+        self._add_dense(made * weight if weight != 1 else self.room.take().copy_(made) if copies else made)
 
     def _add_dense(self, made: Tensor) -> None:
         self.dense = made if self.dense is None else self.dense + made
@@ -224,9 +225,6 @@ class Parameter(Summand):
             self._add_dense(product * weight if weight != 1 else product)
         self._has_made = self._has_made or made is not None or product is not None or bool(self._fresh)
         for a, b in self._take_fresh():
-            if self.is_bias and weight != 1:  # no column sums of what its weight hands over
-                self._add_dense(a.t() @ b * weight)
-                continue
             if b.dtype != kind or a.dim() == 2 and a.dtype != kind:
                 exact = math.frexp(weight)[0] in (0, 0.5)  # 0 or a power of 2: bf16 remains bf16
                 kinds = {b.dtype, a.dtype if a.dim() == 2 else b.dtype}

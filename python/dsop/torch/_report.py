@@ -37,11 +37,11 @@ def _how(p: Parameter, algorithm: str, policy: str, way: Way, ranks: int) -> str
     return ("rows" if p.unit_rows else "factors") + " in 16 bits" * policy.startswith("dsop-bf16")
 
 
-def _how_with(p: Parameter, other: Optional[Parameter], how: str, is_one_call: bool) -> str:
-    """`other` was handed over with it."""
-    if p.is_bias:
-        return f"nothing, but for the errors of {other.name}" if other and is_one_call else "dense"
-    return f"{how}, by one product with {other.name}" if other and not other.is_bias else how
+def _how_of_bias(p: Parameter, weight: Optional[Parameter], is_one_call: bool) -> str:
+    """`weight` was handed over with it."""
+    if weight is None:
+        return "dense, used outside its module, with hooks of its own, or its weight is"
+    return f"nothing, but for the errors of {weight.name}" if is_one_call else f"dense, not all ranks have {weight.name}'s errors"
 
 
 def lines(parameters: Sequence[Parameter], sums: Sums) -> list[str]:
@@ -55,8 +55,11 @@ def lines(parameters: Sequence[Parameter], sums: Sums) -> list[str]:
         last = "stays, since this rank is alone" if p.stays else last
         shape = "x".join(map(str, p.parameter.shape))
         other = sums.entries.joined_with(p) if algorithm else None
-        how = _how_with(p, other, _how(p, algorithm, policy, sums.entries.way(p), sums.comm.size),
-                        other is not None and sums.entries.algorithm(other) == algorithm)
+        if p.is_bias:
+            how = _how_of_bias(p, other, other is not None and sums.entries.algorithm(other) == algorithm)
+        else:
+            how = _how(p, algorithm, policy, sums.entries.way(p), sums.comm.size)
+            how += f", by one product with {other.name}" if other and not other.is_bias else ""
         found.append(f"{p.name} {shape}: {how}; policy {policy}; {last}")
     return found
 
