@@ -40,7 +40,7 @@ def _how(p: Parameter, algorithm: str, policy: str, way: Way, ranks: int) -> str
 def _how_of_bias(p: Parameter, weight: Optional[Parameter], is_one_call: bool) -> str:
     """`weight` was handed over with it."""
     if weight is None:
-        return "dense, used outside its module, with hooks of its own, or its weight is"
+        return "dense, used outside its module, with hooks of its own, or without its layer's errors"
     return f"nothing, but for the errors of {weight.name}" if is_one_call else f"dense, not all ranks have {weight.name}'s errors"
 
 
