@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import distributed, nn
+from torch import Tensor, distributed, nn
 from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
 
@@ -116,10 +116,13 @@ class Nothing(Attach):
 class Ddp(Plain):
     options: dict[str, Any] = {}
 
-    def wrap(self, model: nn.Module) -> nn.Module:
+    def meet(self) -> None:
         host, os.environ["GLOO_SOCKET_IFNAME"] = first_host()
         self.rank, ranks = place_of_mpirun()
         distributed.init_process_group("gloo", f"tcp://{host}:29500", rank=self.rank, world_size=ranks)
+
+    def wrap(self, model: nn.Module) -> nn.Module:
+        self.meet()
         parallel: Any = nn.parallel.DistributedDataParallel
         return parallel(model, gradient_as_bucket_view=True, **self.options)  # type: ignore[no-any-return]
 
@@ -153,8 +156,49 @@ class DdpPowerSgd4(DdpPowerSgd):
     rank_of_matrices = 4
 
 
+class Kept(torch.autograd.Function):
+    """A Linear's product, whose backward hands (errors, inputs) to `keep`."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, layer: nn.Linear, weight: Tensor, keep: Any) -> Tensor:  # type: ignore[override]
+        ctx.keep = keep
+        ctx.save_for_backward(x, weight)
+        return nn.functional.linear(x, weight, layer.bias)
+
+    @staticmethod
+    def backward(ctx: Any, errors: Tensor) -> Any:  # type: ignore[override]
+        x, weight = ctx.saved_tensors
+        ctx.keep(errors, x)
+        return errors @ weight, None, None, None
+
+
+class Allgather(Ddp):
+    """Without dsop, of layers that are all alike: one allgather of their factors, and one product of all."""
+
+    def wrap(self, model: nn.Module) -> nn.Module:
+        self.meet()
+        self._layers = [layer for layer in model.modules() if isinstance(layer, nn.Linear)]
+        self._kept: list[Tensor] = []
+        for layer in self._layers:
+            layer.forward = lambda x, layer=layer: Kept.apply(x, layer, layer.weight, self._keep)  # type: ignore[method-assign]
+        return model
+
+    def _keep(self, errors: Tensor, x: Tensor) -> None:
+        self._kept.append(torch.cat((errors, x), 1))
+        if len(self._kept) < len(self._layers):
+            return
+        own = torch.stack(self._kept)
+        ranks = distributed.get_world_size()
+        of_all = torch.empty(ranks, *own.shape)
+        distributed.all_gather(list(of_all), own)
+        a, b = of_all.transpose(0, 1).flatten(1, 2).split([errors.shape[1], x.shape[1]], 2)
+        for layer, weight, bias in zip(reversed(self._layers), torch.bmm(a.transpose(1, 2), b) / ranks, a.sum(1) / ranks):
+            layer.weight.grad, layer.bias.grad = weight, bias
+        self._kept = []
+
+
 WAYS = {"plain": Plain, "attach": Attach, "attach-tcp": AttachTcp, "attach-dense": AttachDense, "nothing": Nothing, "ddp": Ddp,
-        "ddp-fp16": DdpFp16, "ddp-powersgd-1": DdpPowerSgd, "ddp-powersgd-4": DdpPowerSgd4}
+        "allgather": Allgather, "ddp-fp16": DdpFp16, "ddp-powersgd-1": DdpPowerSgd, "ddp-powersgd-4": DdpPowerSgd4}
 
 
 def counted() -> list[float]:
