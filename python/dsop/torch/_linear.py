@@ -89,4 +89,5 @@ class Linear(Attached, nn.Linear):
         return rows.view(*input.shape[:-1], self.out_features)  # type: ignore[no-any-return]
 
 
-GIVERS[nn.Linear] = Giver(Linear, lambda module: [[module.weight]], bias=lambda module: module.bias)  # type: ignore[no-any-return]
+GIVERS[nn.Linear] = Giver(Linear, lambda module: [[module.weight]],
+                          bias=lambda module: module.bias)  # type: ignore[no-any-return]
