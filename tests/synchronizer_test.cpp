@@ -44,7 +44,7 @@ static std::string planned_part(const std::string& description) {
   std::istringstream lines(description);
   std::string planned;
   std::size_t width = std::string::npos;
-  for (std::string line; std::getline(lines, line) && !line.starts_with("warning");) {
+  for (std::string line; std::getline(lines, line) && !line.starts_with("warning") && !line.starts_with("besides");) {
     if (line.starts_with("parameter")) width = line.find("  measured");
     line = line.substr(0, width);
     planned += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';

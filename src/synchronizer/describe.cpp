@@ -64,6 +64,8 @@ std::string Synchronizer<T>::State::describe() const {
     text << "everything runs in finish(): MPI was not initialized with MPI_THREAD_MULTIPLE on every rank\n";
   else if (!options.overlap)
     text << "everything but what is dense-overlapped starts in finish(), as the options say\n";
+  if (options.wire != Wire::full) text << "values travel as " << name(options.wire) << '\n';
+  text << description.text();
   std::size_t factor_bytes = 0;
   for (const Parameter* const parameter : order)
     if (const auto* const factors = std::get_if<SparseFactors<T>>(&parameter->given.own))
@@ -72,8 +74,7 @@ std::string Synchronizer<T>::State::describe() const {
   if (factor_bytes > 0)
     text << "besides gradients a step holds " << mebibytes(factor_bytes) << " of factors, given, and "
          << mebibytes(communicator.arena.elements().size() + step_.buckets.memory_bytes()) << " that calls work in\n";
-  if (options.wire != Wire::full) text << "values travel as " << name(options.wire) << '\n';
-  return text.str() + description.text();
+  return text.str();
 }
 
 #define INSTANTIATE(T) template std::string Synchronizer<T>::State::describe() const;
