@@ -7,6 +7,7 @@
 
 #include "base/shown.hpp"
 #include "kernels/threads.hpp"
+#include "sparse/overlap.hpp"
 #include "synchronizer/description.hpp"
 #include "synchronizer/state.hpp"
 
@@ -15,12 +16,9 @@ namespace {
 
 // Of what was given in the last step, which need not be there any more.
 template <class T>
-std::size_t bytes_of(const MatrixView<const T>& factor) {
-  return factor.rows * factor.columns * sizeof(T);
-}
-template <class T>
-std::size_t bytes_of(const SparseMatrixView<T>& factor) {
-  return factor.row_offsets.size_bytes() + factor.column_indices.size_bytes() + factor.values.size_bytes();
+std::size_t bytes_of(const FactorView<T>& factor) {
+  const MemoryRange range = memory_range(factor);
+  return range.empty() ? 0 : range.last - range.first + sizeof(T);
 }
 
 std::string mebibytes(std::size_t bytes) {
@@ -69,8 +67,7 @@ std::string Synchronizer<T>::State::describe() const {
   std::size_t factor_bytes = 0;
   for (const Parameter* const parameter : order)
     if (const auto* const factors = std::get_if<SparseFactors<T>>(&parameter->given.own))
-      for (const FactorView<T>& factor : {factors->a, factors->b})
-        factor_bytes += std::visit([](const auto& view) { return bytes_of<T>(view); }, factor);
+      factor_bytes += bytes_of(factors->a) + bytes_of(factors->b);
   if (factor_bytes > 0)
     text << "besides gradients a step holds " << mebibytes(factor_bytes) << " of factors, given, and "
          << mebibytes(communicator.arena.elements().size() + step_.buckets.memory_bytes()) << " that calls work in\n";

@@ -16,7 +16,7 @@ import dsop
 from dsop._job_end import at_exit
 from dsop._library import real_number
 from dsop.torch import _failures, _report
-from dsop.torch._autograd import (Census, at_end_of_backward, check_backward_is_not_compiled, check_no_early_hook, is_traced,
+from dsop.torch._autograd import (at_end_of_backward, check_backward_is_not_compiled, check_no_early_hook, is_traced,
                                   is_within_ddp, parameters_of)
 from dsop.torch._compat import call_opaquely
 from dsop.torch._givers import Keep
@@ -48,9 +48,8 @@ class Attachment:
         if comm.size == 1 and average != "samples" and not find_nans:
             for p in parameters:
                 p.alone = comm if p.policy in ("dense", "dsop") and not p.has_sparse_grad else None
-        self._types = [(p, p.parameter.dtype) for p in parameters]
         self._staying = [p for p in parameters if p.stays]
-        self._known, self._census = self._parameters_now(), Census(model)
+        self._known = self._parameters_now()
         self._sums, self._queue = Sums(parameters, joints, comm, average, find_nans), queue_of(comm)
         self._buffers = Buffers(model)
         self._syncs, self._started = True, False
@@ -112,11 +111,9 @@ class Attachment:
         return self._forward.watched(inputs)
 
     def _check_unchanged(self) -> None:
-        if not (all([p.parameter.dtype == kind for p, kind in self._types]) and self._census.is_right()):
-            if self._parameters_now() != self._known:
-                raise dsop.ArgumentError("the model has other parameters than when it was attached, or of other types, "
-                                         "expected the same: detach it and attach it again")
-            self._census = Census(self._model)
+        if self._parameters_now() != self._known:
+            raise dsop.ArgumentError("the model has other parameters than when it was attached, or of other types, expected "
+                                     "the same: detach it and attach it again")
         for p in self._parameters:
             check_no_early_hook(p.name, p.parameter)
         check_backward_is_not_compiled()

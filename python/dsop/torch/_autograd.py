@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import operator
 import sys
 import threading
 import weakref
@@ -154,23 +152,6 @@ def modules_of(model: nn.Module) -> Iterator[nn.Module]:
             seen.add(module)
             left += (child for child in module._modules.values() if child is not None)
             yield module
-
-
-class Census:
-    """Says quickly whether a model holds the same modules and parameters, of whatever types and values, as when it was made."""
-
-    def __init__(self, model: nn.Module) -> None:
-        self._places: list[dict[str, Any]] = []
-        for module in modules_of(model):
-            self._places += module._modules, module._parameters
-        self._held = self._now()  # the objects: an id may be taken again
-
-    def _now(self) -> list[Any]:
-        return [*itertools.chain.from_iterable(map(dict.values, self._places))]
-
-    def is_right(self) -> bool:
-        now = self._now()
-        return len(now) == len(self._held) and all(map(operator.is_, now, self._held))
 
 
 def parameters_of(model: nn.Module) -> Iterator[nn.Parameter]:

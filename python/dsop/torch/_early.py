@@ -8,7 +8,7 @@ from torch import Tensor
 
 from dsop._synchronizer import policy_selects
 from dsop.torch._entries import Entries
-from dsop.torch._joint import Unit
+from dsop.torch._joint import Sum, Unit
 from dsop.torch._parameter import Parameter
 from dsop.torch._summand import Way
 
@@ -35,7 +35,7 @@ class Early:
     def _clear(self) -> None:
         self._has_begun = self._has_failed = False
         self._ready: set[Parameter] = set()
-        self._sums: list[tuple[Unit, tuple[Tensor, ...]]] = []
+        self._sums: list[Sum] = []
 
     @property
     def waits_for_end(self) -> bool:
@@ -83,7 +83,7 @@ class Early:
             self._begin()
             self._synchronizer.fail(error)
 
-    def finish(self) -> list[tuple[Unit, tuple[Tensor, ...]]]:
+    def finish(self) -> list[Sum]:
         """Return the sums when they are complete.
 
         Raises ArgumentError on all ranks where one of them has called fail().

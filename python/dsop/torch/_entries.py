@@ -43,7 +43,7 @@ def _factor(tensor: Tensor) -> Factor:
 
 
 def _entry(p: Summand, most: int, way: Way) -> str:
-    return f"{p.name}#{most}" + "#16" * (way == Way.FACTORS_IN_16_BITS)
+    return f"{p.entry_name}#{most}" + "#16" * (way == Way.FACTORS_IN_16_BITS)
 
 
 def _policy(p: Summand, way: Way) -> str:
@@ -119,7 +119,7 @@ class Entries:
             rows, columns = p.shape
             self._rows[p.name] = dsop.OuterProduct(rows, columns, most, _name(p.dtype), self.comm, **density)
             return
-        shape: Any = tuple(p.shape) if p.gives_factors and not p.is_bias else p.shape.numel()
+        shape: Any = tuple(p.shape) if p.is_matrix else p.shape.numel()
         policy = _policy(p, Way.DENSE if way == Way.FACTORS and not most else way)
         self.synchronizer(p).add(_entry(p, most, way), shape, policy, max_pairs=most, **(density if most else {}))
 
@@ -127,7 +127,7 @@ class Entries:
         if most not in self._most_pairs[way][p.weight.name]:
             self._register(p.weight, most, way)
         self.synchronizer(p).add(_entry(p.bias, most, way), p.bias.shape.numel(), p.policy, errors="a",
-                                 bias_of=_entry(p.weight, most, way))
+                                 bias_of=_entry(p, most, way))
 
     def most_pairs(self, p: Summand, way: Way) -> int:
         """That a rank may give as factors in one step."""
@@ -153,14 +153,12 @@ class Entries:
 
         Raises ArgumentError where it has NaN or infinity, if asked to look.
         """
-        if self._find_nans:
-            self._check(p)
+        self._check(p)
         last = self._known.get((p.name, way))
         if last is None:
             most = self.most_pairs(p, way)
             of_bias = _entry(p.bias, most, way) if isinstance(p, WithBias) else ""
-            named = p.weight if isinstance(p, WithBias) else p
-            last = self._known[p.name, way] = _Last(p.name, _entry(named, most, way), way, of_bias)
+            last = self._known[p.name, way] = _Last(p.name, _entry(p, most, way), way, of_bias)
         synchronizer = self.synchronizer(p)
         totals: tuple[Tensor, ...] = ()
         if isinstance(p, WithBias):
@@ -168,7 +166,7 @@ class Entries:
             synchronizer._give_place(last.entry_of_bias, _row(totals[0]), totals)
         if way == Way.DENSE:
             total = p.as_dense()
-            synchronizer._give_place(last.entry, _matrix(total) if p.gives_factors and not p.is_bias else _row(total), total)
+            synchronizer._give_place(last.entry, _matrix(total) if p.is_matrix else _row(total), total)
         elif p.is_rows:
             total = p.room.take()
             synchronizer.give_factors(last.entry, *p.as_factors(), total.numpy())
@@ -184,15 +182,14 @@ class Entries:
         return total, *totals
 
     def _check(self, p: Unit) -> None:
-        if not p.is_finite:
+        if self._find_nans and not p.is_finite:
             names = " and ".join(part.name for part in p.parts)
             raise dsop.ArgumentError(f"gradient of {names} has NaN or infinity, expected finite numbers")
 
     def sum_rows(self, p: Unit, scale: float) -> tuple[Tensor, ...]:
         """scale times the sum over ranks of what the parameter has, as a coalesced sparse tensor."""
         with SaidToAll(self.comm):
-            if self._find_nans:
-                self._check(p)
+            self._check(p)
         numbers, rows = self._rows[p.name].run_rows(*p.as_factors())
         p.forget()
         self._last[p.name] = _Last(p.name, "", Way.FACTORS)

@@ -39,8 +39,6 @@ class Joint(Summand):
         first, second = self.parts
         if first.is_dense or second.is_dense:
             return False
-        if len(first.factors) == len(second.factors) == 1:
-            return first.factors[0][0].data_ptr() != second.factors[0][0].data_ptr()
         return [a.data_ptr() for a, _ in first.factors] != [a.data_ptr() for a, _ in second.factors]
 
     def collect(self, most_pairs: float = math.inf) -> None:
@@ -85,7 +83,8 @@ class WithBias(Joint):
 
     def __init__(self, weight: Parameter, bias: Parameter) -> None:
         super().__init__(weight, bias, weight.shape[1])
-        self.weight, self.bias, self.room = weight, bias, weight.room
+        self.weight, self.bias = weight, bias
+        self.entry_name, self.room = weight.name, weight.room
         self._room_of_bias = Room(bias.parameter.shape, bias.dtype)
         bias.offered_bytes = weight.offered_bytes
 
@@ -107,6 +106,8 @@ class WithBias(Joint):
 
 Unit = Union[Parameter, Joint]
 """What travels as one: it has `parts`, of which collect() takes what they have and split() gives each its sum."""
+
+Sum = tuple[Unit, tuple[Tensor, ...]]
 
 
 def joints_of(groups: Iterable[tuple[Parameter, ...]], biases: Sequence[tuple[Parameter, Parameter]]) -> list[Joint]:

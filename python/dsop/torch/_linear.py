@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-from functools import partial
+from contextlib import nullcontext
+from functools import lru_cache, partial
 from typing import Any, Optional
 
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dsop.torch import _compat
-from dsop.torch._autograd import accumulates
+from dsop.torch._autograd import accumulates, node_of_input
 from dsop.torch._givers import GIVERS, Attached, Giver, Keep, Keeper, gives_none, is_plain
 
 
@@ -20,7 +20,7 @@ def _cast(tensor: Optional[Tensor], kind: torch.dtype) -> Any:
     return tensor if tensor is None or tensor.dtype == torch.float64 else tensor.to(kind)
 
 
-@functools.lru_cache(maxsize=8)
+@lru_cache(maxsize=8)
 def _ones(rows: int, kind: torch.dtype) -> Tensor:
     return torch.ones(rows, 1, dtype=kind)
 
@@ -42,9 +42,7 @@ class _Product(torch.autograd.Function):
             x, weight, bias = (_cast(tensor, kind) for tensor in (x, weight, bias))
         # As torch does: what no gradient depends on may be changed in place before backward().
         ctx.save_for_backward(x, weight if ctx.needs_input_grad[0] else None)
-        if not is_rounded:
-            return functional.linear(x, weight, bias)
-        with _compat.own_precision():
+        with _compat.own_precision() if is_rounded else nullcontext():
             return functional.linear(x, weight, bias)
 
     @staticmethod
@@ -52,16 +50,16 @@ class _Product(torch.autograd.Function):
     def backward(ctx: Any, grad_output: Tensor) -> Any:  # type: ignore[override]
         x, weight = ctx.saved_tensors
         needs_x, needs_weight, needs_bias, _, _ = ctx.needs_input_grad
-        of_bias, nodes = None, ctx.next_functions
+        of_bias = None
         # Asked here, since the program may have got a hook on it meanwhile.
         keep_bias = ctx.keeper_of_bias and needs_bias and needs_weight and ctx.keeper_of_bias()
-        if keep_bias and accumulates(nodes[2][0]):
+        if keep_bias and accumulates(node_of_input(ctx, 2)):
             grad_output = grad_output.contiguous()  # the same for both
-            keep_bias(grad_output, _ones(len(grad_output), grad_output.dtype), nodes[2][0])
+            keep_bias(grad_output, _ones(len(grad_output), grad_output.dtype), node_of_input(ctx, 2))
         elif needs_bias:
             of_bias = grad_output.sum(0)
         if needs_weight:
-            ctx.keep(grad_output, x, nodes[1][0])
+            ctx.keep(grad_output, x, node_of_input(ctx, 1))
         of_x = grad_output @ weight if needs_x else None
         if of_x is not None and of_x.dtype != ctx.type_of_x:
             of_x = of_x.to(ctx.type_of_x)

@@ -50,7 +50,7 @@ class Parameter(Summand):
         self.used_elsewhere = False  # some rank's last step had a dense part beside the factors
         self._watch: Optional[Watch] = None
         self._step: Callable[[], Optional[Step]] = lambda: None
-        self.offered_bytes = self.size_bytes  # of what is handed over once it is complete
+        self.offered_bytes = parameter.numel() * torch.finfo(self.dtype).bits // 8  # of what is handed over once it is complete
         self.parts = self,
         self._clear_pass()
         self._clear()
@@ -242,8 +242,7 @@ class Parameter(Summand):
                 self._check_dense(self.parameter.grad)
             return has_made
         self._note_changes()
-        if self._fresh or self._is_aside or self._product is not None:
-            self.take(weight, copies=not self.stays)
+        self.take(weight, copies=not self.stays)
         if self._is_changed:
             raise dsop.ArgumentError(f"{self.name} travels as factors, of which one was changed in place later in "
                                      f"backward(), expected it unchanged, or policies={{{self.name!r}: 'dense'}}")

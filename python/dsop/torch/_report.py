@@ -37,7 +37,7 @@ def _how(p: Parameter, algorithm: str, policy: str, way: Way, ranks: int) -> str
     return ("rows" if p.unit_rows else "factors") + " in 16 bits" * policy.startswith("dsop-bf16")
 
 
-def _how_of_bias(p: Parameter, weight: Optional[Parameter], is_one_call: bool) -> str:
+def _how_of_bias(weight: Optional[Parameter], is_one_call: bool) -> str:
     """`weight` was handed over with it."""
     if weight is None:
         return "dense, used outside its module, with hooks of its own, or without its layer's errors"
@@ -56,7 +56,7 @@ def lines(parameters: Sequence[Parameter], sums: Sums) -> list[str]:
         shape = "x".join(map(str, p.parameter.shape))
         other = sums.entries.joined_with(p) if algorithm else None
         if p.is_bias:
-            how = _how_of_bias(p, other, other is not None and sums.entries.algorithm(other) == algorithm)
+            how = _how_of_bias(other, other is not None and sums.entries.algorithm(other) == algorithm)
         else:
             how = _how(p, algorithm, policy, sums.entries.way(p), sums.comm.size)
             how += f", by one product with {other.name}" if other and not other.is_bias else ""

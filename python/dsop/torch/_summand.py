@@ -31,6 +31,7 @@ class Summand:
 
     def __init__(self, name: str, shape: torch.Size, dtype: torch.dtype, policy: str) -> None:
         self.name, self.shape, self.dtype, self.policy = name, shape, dtype, policy
+        self.entry_name = name  # of a synchronizer's
         self.gives_factors = False  # a module hands them over
         self.has_sparse_grad = False  # autograd makes one
         self.unit_rows = False  # all its factors are rows, of which a has the numbers
@@ -46,9 +47,10 @@ class Summand:
         self.factors: list[tuple[Tensor, Tensor]] = []
         self.dense: Optional[Tensor] = None
 
-    @cached_property
-    def size_bytes(self) -> int:
-        return self.shape.numel() * torch.finfo(self.dtype).bits // 8
+    @property
+    def is_matrix(self) -> bool:
+        """A synchronizer knows it by rows and columns."""
+        return self.gives_factors and not self.is_bias
 
     @property
     def _pair_elements(self) -> int:
@@ -87,10 +89,7 @@ class Summand:
     @property
     def is_wide(self) -> bool:
         """16 bits can't say what its factors are."""
-        for _, b in self.factors:
-            if b.dtype != torch.bfloat16:
-                return True
-        return False
+        return any(b.dtype != torch.bfloat16 for _, b in self.factors)
 
     @property
     def is_finite(self) -> bool:

@@ -16,12 +16,10 @@ from dsop._communicators import SaidToAll
 from dsop.torch import _failures, _record
 from dsop.torch._early import Early, Order
 from dsop.torch._entries import Entries
-from dsop.torch._joint import Joint, Unit
+from dsop.torch._joint import Joint, Sum, Unit
 from dsop.torch._parameter import Parameter
 from dsop.torch._ranks import broadcast_bytes, own_state
 from dsop.torch._summand import Way
-
-Sum = tuple[Unit, tuple[Tensor, ...]]
 
 
 class Arrivals(NamedTuple):
@@ -29,6 +27,13 @@ class Arrivals(NamedTuple):
 
     last: list[float]  # by rank; of the last step that all ranks know of, which is the one before the last
     mean: list[float]  # of all of them
+
+
+def _as_here(unit: Unit, way: Way) -> Order:
+    """What travels in place of a unit of a state: a weight with its bias may have been of attach() with another average."""
+    if len(unit.parts) == 1 or all(part.gives_factors for part in unit.parts):
+        return [(unit, way)]
+    return [(part, way if part.gives_factors else Way.DENSE) for part in unit.parts]
 
 
 class Sums:
@@ -219,7 +224,7 @@ class Sums:
         with SaidToAll(self.comm):
             state = own_state(state, self.comm)
             try:
-                order = [(self.entries.unit(name), Way(way)) for name, way in state["order"]]
+                order = [one for name, way in state["order"] for one in _as_here(self.entries.unit(name), Way(way))]
                 unsteady, is_ours = set(state["unsteady"]), self.entries.are_in(state)
                 alike = repr([[(unit.name, way) for unit, way in order], sorted(unsteady),
                               self.entries.most_pairs_in(state)]).encode()
