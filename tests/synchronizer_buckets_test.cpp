@@ -23,10 +23,12 @@ using namespace dsop::tests;
 
 namespace {
 
-/// One square layer's factors, as many of them as there are layers.
+/// The same factors of all layers, each in memory of its own.
 struct Squares {
   Squares(int rank, std::size_t count_, std::size_t pairs_, std::size_t width_)
-      : count(count_), pairs(pairs_), width(width_), factors(1, rank, pairs, width, width), G(count * width * width) {}
+      : count(count_), pairs(pairs_), width(width_), G(count * width * width) {
+    for (std::size_t i = 0; i < count; ++i) factors.emplace_back(1, rank, pairs, width, width);
+  }
 
   static std::string name(std::size_t layer) { return "w" + std::to_string(layer); }
   void add_to(Synchronizer<float>& synchronizer, const std::string& policy) const {
@@ -34,7 +36,7 @@ struct Squares {
       synchronizer.add(name(i), {width, width, std::max(pairs, most_pairs)}, policy);
   }
   void give_one(Synchronizer<float>& synchronizer, std::size_t i) {
-    synchronizer.give(name(i), factors.view(), {G.data() + i * width * width, width, width});
+    synchronizer.give(name(i), factors[i].view(), {G.data() + i * width * width, width, width});
   }
   void step(Synchronizer<float>& synchronizer) {
     synchronizer.begin();
@@ -43,9 +45,15 @@ struct Squares {
   }
 
   std::size_t count, pairs, width, most_pairs = 0;
-  bench::InputFactors<float> factors;
+  std::vector<bench::InputFactors<float>> factors;
   std::vector<float> G;
 };
+
+/// Whether a number stands in the table.
+bool has_number(const std::string& table, std::size_t number) {
+  const std::string text = ' ' + std::to_string(number);
+  return table.find(text + ' ') != std::string::npos || table.find(text + '\n') != std::string::npos;
+}
 
 }  // namespace
 
@@ -83,11 +91,43 @@ TEST_CASE("a hundred small layers take the messages of one allgather and one agr
                                description.find("bucket 2 ") == std::string::npos &&
                                description.find(' ' + std::to_string(plan.cost.bytes) + ' ') != std::string::npos,
                            description);
-            const int others = transport.size() - 1;  // of each layer 128 elements of 4 bytes
-            failures.check(description.find(' ' + std::to_string(512 * others) + ' ') != std::string::npos ||
-                               description.find(' ' + std::to_string(512 * others) + '\n') != std::string::npos,
-                           description);
+            const auto others = static_cast<std::size_t>(transport.size() - 1);
+            failures.check(has_number(description, others * 128 * sizeof(float)), description);  // of each layer
           }) == "");
+}
+
+TEST_CASE("a factor that several layers of a bucket have travels once, also where ranks share it differently") {
+  const int P = GENERATE(2, 3, 5);
+  CHECK(failures_on_threads(P, [](Transport& transport, Failures& failures) {
+          static constexpr std::size_t k = 3, n = 40, m = 70;
+          CountingTransport counting(transport);
+          Synchronizer<float> synchronizer(counting);
+          const std::vector<std::string> names{"q", "k", "v"};
+          for (const std::string& name : names) synchronizer.add(name, {n, m, k}, "dsop:allgather-ring");
+          const auto sent_by = [&](bool shares, std::vector<float>& sums) {
+            std::vector<bench::InputFactors<float>> inputs;
+            for (std::size_t i = 0; i < names.size(); ++i)
+              inputs.emplace_back(i, transport.rank(), k, n, m, bench::Values::whole);
+            const bench::InputFactors<float> copy(0, transport.rank(), k, n, m, bench::Values::whole);
+            sums.assign(names.size() * n * m, 0);
+            const std::size_t before = counting.payload().bytes;
+            synchronizer.begin();
+            for (std::size_t i = 0; i < names.size(); ++i)
+              synchronizer.give(names[i], {inputs[i].view().a, (i == 1 && !shares ? copy : inputs[0]).view().b},
+                                {sums.data() + i * n * m, n, m});
+            synchronizer.finish();
+            return counting.payload().bytes - before;
+          };
+          const auto others = static_cast<std::size_t>(transport.size() - 1);
+          static constexpr std::size_t headings = 3 * sizeof(FactorBucketProblem::Heading);
+          static constexpr std::size_t shared = headings + k * (3 * n + m) * sizeof(float);
+          std::vector<float> once, once_more, apart;
+          failures.check(sent_by(true, once) == others * shared, "the inputs are not sent once");
+          failures.check(has_number(synchronizer.describe(), others * k * n * sizeof(float)), synchronizer.describe());
+          failures.check(sent_by(false, apart) == others * (shared + k * m * sizeof(float)), "a copy is not sent");
+          sent_by(transport.rank() % 2 == 0, once_more);
+          failures.check(once == apart && once == once_more, "other sums");
+        }) == "");
 }
 
 TEST_CASE("a bucket of few factors rides in its agreement") {

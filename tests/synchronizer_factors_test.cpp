@@ -22,16 +22,23 @@ class DrawnLayers {
  public:
   DrawnLayers(std::uint64_t seed, std::size_t most_layers, std::size_t widest) : seed_(seed) {
     const std::size_t count = draw(seed, 0, most_layers) + 1;
-    for (std::size_t i = 0; i < count; ++i)  // one in four may be wide
+    for (std::size_t i = 0; i < count; ++i) {  // one in four may be wide
       sizes_.push_back({draw(seed, 2 * i + 1, i % 4 == 1 ? widest : widest / 6) + 1,
                         draw(seed, 2 * i + 2, i % 4 == 2 ? widest : widest / 6) + 1});
+      if (shares_a(i)) sizes_[i].rows = sizes_[i - 1].rows;
+      if (shares_b(i)) sizes_[i].columns = sizes_[i - 1].columns;
+    }
   }
 
   std::size_t count() const { return sizes_.size(); }
   const GradientSize& size(std::size_t layer) const { return sizes_[layer]; }
   static std::string name(std::size_t layer) { return "w" + std::to_string(layer); }
+  /// Of some layers one factor is that of the layer before.
+  static bool shares_a(std::size_t layer) { return layer % 5 == 2; }
+  static bool shares_b(std::size_t layer) { return layer % 5 == 3 || layer % 5 == 4; }
   /// From none to `most`, few of most: up to two in the first step.
   std::size_t pairs(std::size_t layer, int rank, std::size_t step, std::size_t most) const {
+    if (shares_a(layer) || shares_b(layer)) return pairs(layer - 1, rank, step, most);
     const std::uint64_t of = bench::mix(seed_ + step) + 100 * layer + static_cast<std::uint64_t>(rank);
     return draw(of, 0, step == 1 ? 2 : of % 4 == 0 ? most : most / 8);
   }
@@ -58,7 +65,7 @@ struct DrawnFactors {
   DrawnFactors(const DrawnLayers& layers, std::size_t layer, int rank, std::size_t step, std::size_t most,
                bench::Values values)
       : size(layers.size(layer)),
-        is_sparse((layer + static_cast<std::size_t>(rank) + step) % 5 == 0),
+        is_sparse(step % 2 == 0 && (layer + static_cast<std::size_t>(rank) + step) % 5 == 0),
         gap((layer + step) % 2 == 0 ? 0 : 3),
         factors(100 * step + layer, rank, layers.pairs(layer, rank, step, most), size.rows, size.columns, values, gap,
                 is_sparse ? bench::Densities{.a = 0.3, .b = 0.6} : bench::Densities{}),
@@ -77,14 +84,31 @@ struct DrawnFactors {
   std::vector<T> target;
 };
 
+/// What one rank has of all layers in a step.
 template <class T>
-void give(Synchronizer<T>& synchronizer, std::size_t layer, DrawnFactors<T>& drawn, const Update& update) {
-  const Factors<T>& factors = drawn.factors.view();
-  if (drawn.is_sparse)
-    synchronizer.give(DrawnLayers::name(layer), {drawn.a.view(), factors.b}, drawn.view(), update);
-  else
-    synchronizer.give(DrawnLayers::name(layer), factors, drawn.view(), update);
-}
+struct DrawnStep {
+  DrawnStep(const DrawnLayers& layers, int rank, std::size_t step, std::size_t most, bench::Values values) {
+    for (std::size_t i = 0; i < layers.count(); ++i)
+      drawn.push_back(std::make_unique<DrawnFactors<T>>(layers, i, rank, step, most, values));
+  }
+  DrawnFactors<T>& operator[](std::size_t layer) { return *drawn[layer]; }
+  /// With what it shares.
+  Factors<T> factors(std::size_t layer) const {
+    Factors<T> factors = drawn[layer]->factors.view();
+    if (DrawnLayers::shares_a(layer)) factors.a = this->factors(layer - 1).a;
+    if (DrawnLayers::shares_b(layer)) factors.b = this->factors(layer - 1).b;
+    return factors;
+  }
+  void give(Synchronizer<T>& synchronizer, std::size_t layer, const Update& update) {
+    const std::string name = DrawnLayers::name(layer);
+    if (drawn[layer]->is_sparse && !DrawnLayers::shares_a(layer))
+      synchronizer.give(name, {drawn[layer]->a.view(), factors(layer).b}, drawn[layer]->view(), update);
+    else
+      synchronizer.give(name, factors(layer), drawn[layer]->view(), update);
+  }
+
+  std::vector<std::unique_ptr<DrawnFactors<T>>> drawn = {};
+};
 
 Update update_of(std::size_t layer) {
   return {layer % 3 == 0 ? -2.0 : 1.0, layer % 4 == 0 ? 3.0 : layer % 4 == 1 ? 1.0 : 0.0};
@@ -105,29 +129,25 @@ void check_sweep(Transport& transport, Failures& failures) {
         synchronizer.add(DrawnLayers::name(i),
                          {layers.size(i).rows, layers.size(i).columns, most_pairs, 1, 1, /*expected_pairs=*/1}, policy);
       for (std::size_t step = 1; step <= 3; ++step) {
-        std::vector<std::unique_ptr<DrawnFactors<T>>> given(layers.count());
+        DrawnStep<T> given(layers, transport.rank(), step, most_pairs, bench::Values::whole);
         synchronizer.begin({.scale = 0.5});
-        for (const std::size_t i : layers.order(step)) {
-          given[i] =
-              std::make_unique<DrawnFactors<T>>(layers, i, transport.rank(), step, most_pairs, bench::Values::whole);
-          give(synchronizer, i, *given[i], update_of(i));
-        }
+        for (const std::size_t i : layers.order(step)) given.give(synchronizer, i, update_of(i));
         synchronizer.finish();
+        std::vector<DrawnStep<T>> all;
+        for (int r = 0; r < P; ++r) all.emplace_back(layers, r, step, most_pairs, bench::Values::whole);
         for (std::size_t i = 0; i < layers.count(); ++i) {
           if ((i + step + static_cast<std::size_t>(transport.rank())) % 2 != 0) continue;  // others' ranks look
           DrawnFactors<T> expected(layers, i, transport.rank(), step, 0, bench::Values::whole);
           const auto [n, m] = layers.size(i);
           for (std::size_t row = 0; row < n; ++row)
             for (std::size_t j = 0; j < m; ++j) expected.view().row(row)[j] *= static_cast<T>(update_of(i).beta);
-          for (int r = 0; r < P; ++r) {
-            const DrawnFactors<T> theirs(layers, i, r, step, most_pairs, bench::Values::whole);
+          for (const DrawnStep<T>& theirs : all)
             for (std::size_t row = 0; row < n; ++row)
-              bench::add_reference_row<T>(theirs.factors.view(), row, static_cast<T>(update_of(i).alpha / 2),
+              bench::add_reference_row<T>(theirs.factors(i), row, static_cast<T>(update_of(i).alpha / 2),
                                           {expected.view().row(row), m});
-          }
-          failures.check(given[i]->target == expected.target, policy + ", seed " + std::to_string(seed) + ", step " +
-                                                                  std::to_string(step) + ": " + DrawnLayers::name(i) +
-                                                                  " is wrong");
+          failures.check(given[i].target == expected.target, policy + ", seed " + std::to_string(seed) + ", step " +
+                                                                 std::to_string(step) + ": " + DrawnLayers::name(i) +
+                                                                 " is wrong");
         }
       }
     }
@@ -153,21 +173,18 @@ TEST_CASE("a layer's bits do not depend on its bucket, and are those that allgat
               synchronizer.add(DrawnLayers::name(i), {layers.size(i).rows, layers.size(i).columns, most, 1, 1, 1},
                                "dsop:allgather");
             for (std::size_t step = 1; step <= 2; ++step) {
-              std::vector<std::unique_ptr<DrawnFactors<float>>> given(layers.count());
+              DrawnStep<float> given(layers, transport.rank(), step, most, bench::Values::fractions);
               synchronizer.begin({.scale = 0.3});
-              for (const std::size_t i : layers.order(step)) {
-                given[i] = std::make_unique<DrawnFactors<float>>(layers, i, transport.rank(), step, most,
-                                                                 bench::Values::fractions);
-                give(synchronizer, i, *given[i], {0.7, i % 2 == 0 ? 0.9 : 0.0});
-              }
+              for (const std::size_t i : layers.order(step)) given.give(synchronizer, i, {0.7, i % 2 == 0 ? 0.9 : 0.0});
               synchronizer.finish();
               for (std::size_t i = 0; i < layers.count(); ++i) {
-                if ((i + step) % 5 == 0 || (i + step) % 5 + static_cast<std::size_t>(transport.size()) > 5)
+                if (step == 2 &&
+                    ((i + step) % 5 == 0 || (i + step) % 5 + static_cast<std::size_t>(transport.size()) > 5))
                   continue;  // sparse
                 DrawnFactors<float> alone(layers, i, transport.rank(), step, most, bench::Values::fractions);
-                dsop::dsop(transport, alone.factors.view(), alone.view(),
+                dsop::dsop(transport, given.factors(i), alone.view(),
                            {.algorithm = "allgather", .scale = 0.3, .alpha = 0.7, .beta = i % 2 == 0 ? 0.9 : 0.0});
-                failures.check(given[i]->target == alone.target, DrawnLayers::name(i) + " has other bits");
+                failures.check(given[i].target == alone.target, DrawnLayers::name(i) + " has other bits");
               }
             }
           }

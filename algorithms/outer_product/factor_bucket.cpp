@@ -16,7 +16,7 @@
 namespace dsop {
 namespace {
 
-using PairCount = FactorBucketProblem::PairCount;
+using Heading = FactorBucketProblem::Heading;
 
 /// The most bytes of a rank's block, if all may ride in the agreement; else 0.
 std::size_t piggyback_bytes(const FactorBucketPlan& plan, const std::string& algorithm) {
@@ -51,6 +51,15 @@ Element* pack_factor(const FactorView<T>& factor, Element* to) {
   return to;
 }
 
+/// Whether they are one matrix in one memory.
+template <class T>
+bool are_one(const FactorView<T>& factor, const FactorView<T>& other) {
+  const auto* const x = std::get_if<MatrixView<const T>>(&factor);
+  const auto* const y = std::get_if<MatrixView<const T>>(&other);
+  return x != nullptr && y != nullptr && x->data == y->data && x->rows == y->rows && x->columns == y->columns &&
+         x->stride == y->stride;
+}
+
 bool some_rank_is_sparse(const Call& call) {
   return call.any([](const Record& record) { return record.may_expand != 0; });
 }
@@ -63,7 +72,8 @@ struct FactorBucketCalls<T>::Operation {
 
   const FactorBucketTerms& terms;
   std::span<const BucketLayer<T>> layers;
-  std::vector<std::size_t>& pairs;  // of each layer, of all ranks
+  std::vector<Heading>& headings;      // of this rank's layers
+  std::vector<std::size_t>& elements;  // of each layer, of all ranks
   bool& made_sums;
 
   static GradientSize size_of(const BucketLayer<T>& layer) { return {layer.gradient.rows, layer.gradient.columns}; }
@@ -82,15 +92,18 @@ struct FactorBucketCalls<T>::Operation {
   }
 
   void check(Call& call) const {
-    std::size_t elements = 0;
+    headings.clear();
+    std::size_t own_elements = 0;
     for (const BucketLayer<T>& layer : layers) {
       constexpr std::size_t most = FactorBucketProblem::most_pairs;
       if (pairs_of(layer) > most)
         call.check([&] { refuse("the number of pairs", pairs_of(layer), "at most " + std::to_string(most)); });
-      elements += pairs_of(layer) * (layer.gradient.rows + layer.gradient.columns);
+      headings.push_back({static_cast<std::uint32_t>(pairs_of(layer)), layers_back(&SparseFactors<T>::a),
+                          layers_back(&SparseFactors<T>::b)});
+      own_elements += elements_of(headings.back(), size_of(layer));
       if (!is_dense(layer)) call.record().may_expand = 1;
     }
-    call.record().pairs = elements & Record::dense;
+    call.record().pairs = own_elements & Record::dense;
   }
 
   void say(Call& call) const {
@@ -143,7 +156,7 @@ struct FactorBucketCalls<T>::Operation {
       pack_own(block(call.transport().rank()));
       allgather(call.transport(), plan.factors, memory.blocks);
     }
-    pairs.assign(layers.size(), 0);
+    elements.assign(layers.size(), 0);
     std::span<T> widened = memory.widened;
     for (int r = 0; r < blocks.ranks(); ++r) {
       const std::byte* const received = rode ? call.piggybacked(r).data() : block(r).data();
@@ -155,16 +168,31 @@ struct FactorBucketCalls<T>::Operation {
   }
 
  private:
+  /// To the one that has the same factor as the layer of which the heading comes next.
+  std::uint16_t layers_back(FactorView<T> SparseFactors<T>::*factor) const {
+    const std::size_t i = headings.size();
+    for (std::size_t back = 1; back <= std::min(i, FactorBucketProblem::most_back); ++back)
+      if (are_one(layers[i].factors.*factor, layers[i - back].factors.*factor)) return static_cast<std::uint16_t>(back);
+    return 0;
+  }
+
+  /// That travel.
+  static std::size_t elements_of(const Heading& heading, const GradientSize& size) {
+    return heading.pairs * ((heading.a_back == 0 ? size.rows : 0) + (heading.b_back == 0 ? size.columns : 0));
+  }
+
   void pack_own(std::span<std::byte> block) const {
-    auto* own_pairs = reinterpret_cast<PairCount*>(block.data());
-    for (const BucketLayer<T>& layer : layers) *own_pairs++ = static_cast<PairCount>(pairs_of(layer));
-    std::byte* const elements = block.data() + FactorBucketProblem::heading_bytes(layers.size());
+    std::ranges::copy(headings, reinterpret_cast<Heading*>(block.data()));
     const auto pack_all = [&]<class Element>(Element* to) {
-      for (const BucketLayer<T>& layer : layers) to = pack_factor(layer.factors.b, pack_factor(layer.factors.a, to));
+      for (std::size_t i = 0; i < layers.size(); ++i) {
+        if (headings[i].a_back == 0) to = pack_factor(layers[i].factors.a, to);
+        if (headings[i].b_back == 0) to = pack_factor(layers[i].factors.b, to);
+      }
     };
+    std::byte* const factors = block.data() + layers.size() * sizeof(Heading);
     if constexpr (can_travel_as(Wire::bf16, data_type<T>))
-      if (terms.factor_wire == Wire::bf16) return pack_all(reinterpret_cast<kernels::Bf16*>(elements));
-    pack_all(reinterpret_cast<T*>(elements));
+      if (terms.factor_wire == Wire::bf16) return pack_all(reinterpret_cast<kernels::Bf16*>(factors));
+    pack_all(reinterpret_cast<T*>(factors));
   }
 
   /// The products, and behind them the biases': those of a column of ones and the errors.
@@ -190,22 +218,23 @@ struct FactorBucketCalls<T>::Operation {
   /// `widened`, which becomes what is left of it.
   void take_block(const std::byte* block, const FactorBucketProblem& problem, std::size_t r, std::span<T>& widened,
                   std::span<Factors<T>> parts) const {
-    const auto* own_pairs = reinterpret_cast<const PairCount*>(block);
-    const std::byte* const travelled = block + FactorBucketProblem::heading_bytes(layers.size());
-    const T* elements = reinterpret_cast<const T*>(travelled);
+    const std::span<const Heading> theirs(reinterpret_cast<const Heading*>(block), layers.size());
+    const std::byte* const travelled = block + theirs.size_bytes();
+    const T* next = reinterpret_cast<const T*>(travelled);
     if constexpr (can_travel_as(Wire::bf16, data_type<T>))
       if (problem.factor_wire == Wire::bf16) {
         const std::span<T> own = widened.first(problem.elements[r]);
         kernels::widen(own, {reinterpret_cast<const kernels::Bf16*>(travelled), own.size()});
         widened = widened.subspan(own.size());
-        elements = own.data();
+        next = own.data();
       }
+    const auto part = [&](std::size_t i) -> Factors<T>& { return parts[i * problem.elements.size() + r]; };
     for (std::size_t i = 0; i < layers.size(); ++i) {
-      const std::size_t k = *own_pairs++;
-      pairs[i] += k;
+      const auto [k, a_back, b_back] = theirs[i];
       const auto [n, m] = size_of(layers[i]);
-      parts[i * problem.elements.size() + r] = {{elements, k, n}, {elements + k * n, k, m}};
-      elements += k * (n + m);
+      elements[i] += elements_of(theirs[i], size_of(layers[i]));
+      part(i).a = a_back != 0 ? part(i - a_back).a : MatrixView<const T>(std::exchange(next, next + k * n), k, n);
+      part(i).b = b_back != 0 ? part(i - b_back).b : MatrixView<const T>(std::exchange(next, next + k * m), k, m);
     }
   }
 };
@@ -214,7 +243,7 @@ template <class T>
 bool FactorBucketCalls<T>::run(Transport& transport, const FactorBucketTerms& terms,
                                std::span<const BucketLayer<T>> layers) {
   bool made_sums = false;
-  planned_.run(transport, Operation{terms, layers, pairs_, made_sums});
+  planned_.run(transport, Operation{terms, layers, headings_, elements_, made_sums});
   return made_sums;
 }
 

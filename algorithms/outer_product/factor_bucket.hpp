@@ -27,26 +27,32 @@ struct GradientSize {
 struct FactorBucketProblem {
   std::vector<GradientSize> layers = {};   ///< none is empty
   std::size_t biases = 0;                  ///< that have their column sums of factors that travel anyway
-  std::vector<std::size_t> elements = {};  ///< of each rank's factors of all layers, k (n + m) each
+  std::vector<std::size_t> elements = {};  ///< of each rank's factors of all layers, k (n + m) each, shared ones once
   DataType type = DataType::f32;
   Group group = {};
   Wire factor_wire = Wire::full;
 
   /// Those of each rank's pairs join the bucket.
   void add(const GradientSize& layer, const std::vector<std::size_t>& pairs);
-  /// A rank sends the numbers of its pairs, then a and b of each layer in turn, both in whole words of 8 bytes.
+  /// A rank sends a heading of each layer, then a and b of each that are its own, in whole words of 8 bytes.
   std::size_t block_bytes(std::size_t rank) const;
   static std::size_t block_bytes(std::size_t layers, std::size_t element_bytes);
-  static std::size_t heading_bytes(std::size_t layers);
-  using PairCount = std::uint32_t;
-  static constexpr std::size_t most_pairs = std::numeric_limits<PairCount>::max();  ///< of a rank in a layer
+
+  /// What a rank says of its factors of a layer.
+  struct Heading {
+    std::uint32_t pairs = 0;
+    std::uint16_t a_back = 0;  ///< how many layers before stands the one whose a this is, too; 0: it has its own
+    std::uint16_t b_back = 0;
+  };
+  static constexpr std::size_t most_pairs = std::numeric_limits<std::uint32_t>::max();  ///< of a rank in a layer
+  static constexpr std::size_t most_back = 16;  ///< so few are looked through: q, k and v are neighbours
 };
 
 /// The only algorithm that a bucket has is `allgather`: in the cheapest way, or in the one that its name says.
 struct FactorBucketPlan {
   FactorBucketProblem problem;
   Exchange factors;
-  Cost cost;  ///< counts as if each layer had the same number of pairs on a rank
+  Cost cost;  ///< counts as if each layer had the same number of pairs on a rank, and factors of its own
 };
 
 /// Without communicating. `algorithm` is "auto" or "allgather", or one of the allgathers over a named pattern.
@@ -92,21 +98,23 @@ class FactorBucketCalls {
   /// gradient = alpha sum over ranks of a^T b + beta gradient, for each layer: the same bits on all ranks, and those
   /// that `allgather` gives a layer alone, but where its pairs of all ranks are more than largest_inner_dimension: the
   /// product here is never BLAS's. Arguments are as dsop() checks them, and which alpha and beta is for the caller to
-  /// compare. Returns whether it did: nothing has happened, on all ranks, where one of them has sparse factors, which
-  /// would travel in full.
+  /// compare. A factor that a rank gives for several neighbours, as q, k and v have one input, travels once: it is
+  /// known by its memory. Returns whether it did: nothing has happened, on all ranks, where one of them has sparse
+  /// factors, which would travel in full.
   bool run(Transport& transport, const FactorBucketTerms& terms, std::span<const BucketLayer<T>> layers);
   /// The name of the algorithm that made the last sums.
   const std::string& algorithm_text() const { return planned_.last()->text; }
   /// What the last sums were made of, once there were some.
   const FactorBucketProblem& problem() const { return planned_.last()->plan.problem; }
-  /// Of all ranks, by layer, in those.
-  std::span<const std::size_t> pairs() const { return pairs_; }
+  /// Of factors of all ranks, that travelled for a layer, in those.
+  std::span<const std::size_t> elements() const { return elements_; }
 
  private:
   struct Operation;
 
   PlannedCalls<Planned<FactorBucketPlan>> planned_{64};
-  std::vector<std::size_t> pairs_;
+  std::vector<FactorBucketProblem::Heading> headings_;  // of this rank's layers
+  std::vector<std::size_t> elements_;
 };
 
 }  // namespace dsop

@@ -1,4 +1,4 @@
-// Cost: that of the allgather, (P-1) times the sum over layers of k (n+m) words and half a word; one latency for all.
+// Cost: that of the allgather, (P-1) times the sum over layers of k (n+m) words and 8 bytes; one latency for all.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -21,12 +21,8 @@ void FactorBucketProblem::add(const GradientSize& layer, const std::vector<std::
   for (std::size_t r = 0; r < pairs.size(); ++r) elements[r] += pairs[r] * (layer.rows + layer.columns);
 }
 
-std::size_t FactorBucketProblem::heading_bytes(std::size_t layers) {
-  return in_whole_words(layers * sizeof(PairCount));
-}
-
 std::size_t FactorBucketProblem::block_bytes(std::size_t layers, std::size_t element_bytes) {
-  return heading_bytes(layers) + in_whole_words(element_bytes);
+  return layers * sizeof(Heading) + in_whole_words(element_bytes);
 }
 
 std::size_t FactorBucketProblem::block_bytes(std::size_t rank) const {

@@ -193,16 +193,17 @@ class Description {
       Cells cells = cells_of(*parameter, "in " + name);
       cells[0].insert(0, "  ");
       if (factored != nullptr)
-        cells[4] = std::to_string(share_bytes(*factored, last != nullptr ? last->pairs()[i] : factored->total_pairs()));
+        cells[4] = std::to_string(
+            share_bytes(*factored, last != nullptr ? last->elements()[i]
+                                                   : factored->total_pairs() * (factored->rows + factored->columns)));
       add(std::move(cells), {});
     }
   }
 
-  // What a rank sends of a parameter in a bucket of factors: of all ranks' pairs but one rank's, on average.
-  std::size_t share_bytes(const Problem& factored, std::size_t pairs) const {
+  // What a rank sends of a parameter in a bucket of factors: of all ranks' elements but one rank's, on average.
+  std::size_t share_bytes(const Problem& factored, std::size_t elements) const {
     const auto ranks = static_cast<std::size_t>(transport.size());
-    const std::size_t bytes = (factored.rows + factored.columns) * bytes_on_wire(factored.factor_wire, factored.type);
-    return pairs * bytes * (ranks - 1) / ranks;
+    return elements * bytes_on_wire(factored.factor_wire, factored.type) * (ranks - 1) / ranks;
   }
 
   // The local products of its parts, that are expected.
