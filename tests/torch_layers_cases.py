@@ -191,6 +191,25 @@ def factors_send_less() -> None:
 
 
 @case
+def one_input_of_three_layers() -> None:
+    """Travels once, from the second step on, in which all three share a bucket: 3 x 40 errors and 70 inputs a sample."""
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.q, self.k, self.v = (nn.Linear(70, 40, bias=False) for _ in range(3))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.q(x) * self.k(x) + self.v(x)
+    counting, sent = COMM.counting(), []
+
+    def loss(model: Any, rank: int) -> Any:
+        sent.append(counting.traffic()["payload_bytes"])
+        return model(whole(rank, 1, 3, 70)).sum()
+    check(whole_weights(Attention()), loss, counting, policies={"*weight": "dsop:allgather-ring"})
+    assert COMM.size == 1 or sent[-1] - sent[-2] < (COMM.size - 1) * 3 * (3 * 40 + 2 * 70) * 4, sent
+
+
+@case
 def another_parameter() -> None:
     model = mlp()
     attachment = dsop.torch.attach(model, average="sum")
