@@ -13,8 +13,7 @@ static OuterProductTerms terms_of(const Options& options) {
           .factor_wire = options.factor_wire,
           .allow_native = options.allow_native,
           .find_zeros = options.find_zeros,
-          .check_bits = options.check_bits,
-          .tries = options.tries};
+          .check_bits = options.check_bits};
 }
 
 Machine machine(Communicator communicator) {

@@ -53,7 +53,6 @@ class BadOptionsTest(unittest.TestCase):
         for command in (("mlp", ".", "--seed"), ("mlp", ".", "--bucket-bytes"), ("mlp", ".", "--sync", "dense", "--sparsify-from"),
                         ("linear", "x", "--seed")):
             self.refused(f"{command[-1]}: Value -1 not in range ", TRAIN, *command, "-1")
-        self.refused("--tries: Value -1 not in range ", TRAIN, "mlp", ".", "--tries", "-1")
         self.refused('--size is "-1", expected whole numbers', BENCH, "allreduce", "--size", "-1")
         self.refused("--root is -1, expected a rank from 0 to 2", BENCH, "reduce", "--size", "9", "--root", "-1", "--ranks", "3")
 

@@ -321,14 +321,6 @@ TEST_CASE("if one rank's memory runs out in a first call, all ranks throw, and t
       };
     });
   }
-  check_without_memory("a layer that tries", [](Transport&) -> Sum {
-    return [of = Matrices(300)](Transport& transport) mutable {
-      OuterProduct<float> layer(transport, {300, 300, 8}, {.tries = 1});
-      const EnoughMemory enough;  // for what it tries next, which is not agreed on
-      layer.run(of.factors(8), of.gradient());
-      return are_all(of.G, 8 * transport.size());
-    };
-  });
   check_without_memory("a layer's rows", [](Transport&) -> Sum {
     return [of = Matrices(40)](Transport& transport) {
       const auto rows = OuterProduct<float>(transport, {40, 40, 1}).run_rows(SparseFactors<float>(of.factors()));

@@ -128,15 +128,6 @@ class PythonTest(ThreadsTest):
             self.assertTrue(layer.algorithm)
         self.on_ranks(body)
 
-    def test_tries(self) -> None:
-        def body(comm: dsop.Communicator) -> None:
-            layer = dsop.OuterProduct(200, 100, 40, np.float64, comm, tries=1)
-            a, b = np.ones((40, 200)), np.ones((40, 100))
-            for _ in range(40):
-                self.assertTrue((layer.run(a, b) == 40 * comm.size).all())
-            self.assertIn("measured to be the fastest of those that were tried", layer.plan)
-        self.on_ranks(body, [2, 3])
-
     def test_collectives_by_every_algorithm(self) -> None:
         def body(comm: dsop.Communicator) -> None:
             root = comm.size - 1

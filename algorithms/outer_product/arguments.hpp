@@ -68,10 +68,6 @@ void check_sum(const SumTerms& sum) {
       refuse(what, value, "a finite number in " + std::string(name(data_type<T>)));
 }
 
-inline void check_tries(int tries) {
-  if (tries < 0) refuse("tries", tries, "0 (none), or how often each near candidate is tried");
-}
-
 template <class T>
 void check_terms(const OuterProductTerms& terms) {
   check_sum<T>(terms.sum);
@@ -79,9 +75,6 @@ void check_terms(const OuterProductTerms& terms) {
   if (terms.algorithm != "auto") parse_algorithm(terms.algorithm, "algorithm", outer_product_algorithms());
   check_wire("wire", terms.sum.wire, data_type<T>, "gradients");
   check_wire("factor_wire", terms.factor_wire, data_type<T>, "factors");
-  check_tries(terms.tries);
-  if (terms.tries > 0 && terms.algorithm != "auto")
-    refuse("tries", terms.tries, "0 where an algorithm is named, as " + terms.algorithm + " is");
 }
 
 /// `promised` is the layer's shape, or null for dsop().
@@ -105,8 +98,6 @@ void check_arguments(const OuterProductArguments<T>& given, const Transport& tra
   const auto& [output, terms, promised, factors, result] = given;
   if (output == Output::whole) {
     check_arguments(factors, result, promised);
-    if (promised == nullptr && terms.tries != 0)
-      refuse("tries", terms.tries, "0, since only an OuterProduct keeps what it has tried");
     return;
   }
   if (output == Output::nonzero_rows && terms.sum.beta != 0)

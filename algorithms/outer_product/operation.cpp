@@ -71,8 +71,7 @@ struct OuterProductCalls<T>::Operation : OuterProductArguments<T> {
   }
 
   void say(Call& call) const {
-    call.same_unplanned("the state of its tries", std::string_view(kept.tried_))
-        .same("rows", rows)
+    call.same("rows", rows)
         .same("columns", columns)
         .same("algorithm", std::string_view(*algorithm))
         .same_unplanned("scale", terms.sum.scale)
@@ -81,27 +80,18 @@ struct OuterProductCalls<T>::Operation : OuterProductArguments<T> {
         .same("wire", terms.sum.wire)
         .same("factor_wire", terms.factor_wire)
         .same("allow_native", terms.allow_native)
-        .same_unplanned("tries", terms.tries)
         .same_machine(terms.machine, *algorithm == "auto");
-    if (output != Output::whole || kept.tries_.active()) return;
+    if (output != Output::whole) return;
     const std::string& used = kept.prepared(call.record().on_progress_thread != 0).algorithm;
     if (const std::string& by = used.empty() ? *algorithm : used; by == "auto" || by == "allgather")
       outer_product::piggyback(call, factors, terms.factor_wire);
   }
-
-  void agreed(const Call& call) const {
-    kept.shown_.reset();
-    if (kept.tries_.active() && keeps()) kept.next_try(call.records());
-  }
-
-  bool serves(const Call&, const PlanEntry& made) const { return !keeps() || made.turn == kept.turn_; }
 
   // A layer keeps the algorithms that it was prepared with. dsop() keeps the one in use while all ranks' pairs are at
   // most twice, and at least half, of those that it was chosen for.
   void make(const Call& call, PlanEntry& to) const {
     PlanEntry made;
     made.problem = problem_of(call);
-    made.turn = kept.turn_;
     made.pairs = made.problem.total_pairs();
     made.packs = made.pairs > 0;
     const Prepared& prepared = kept.prepared(made.problem.started);
@@ -122,12 +112,12 @@ struct OuterProductCalls<T>::Operation : OuterProductArguments<T> {
     if (plan.chosen().piggybacks) made.piggyback_bytes = outer_product::piggyback_bytes(made.problem);
     made.algorithm = like != nullptr ? like->algorithm : outer_product::to_keep(plan, *algorithm);
     if (like != nullptr) made.pairs = like->pairs;
-    if (output == Output::plan_only) kept.keep_choice(call, made, *algorithm, terms.tries);
+    if (output == Output::plan_only) kept.keep_choice(call, made, *algorithm);
     to = std::move(made);
   }
 
   void run(Call& call, const PlanEntry& made) {
-    call.expect_piggyback(kept.tries_.active() ? 0 : made.piggyback_bytes);
+    call.expect_piggyback(made.piggyback_bytes);
     if (output == Output::nonzero_rows) return make_rows(call, made);
     if (output == Output::plan_only || rows == 0 || columns == 0) return;
     compute(call, made);
@@ -237,9 +227,37 @@ GradientRows<T> OuterProductCalls<T>::run(Transport& transport, OuterProductArgu
   for (FactorView<T>* const factor : {&arguments.factors.a, &arguments.factors.b})
     if (auto* const dense = std::get_if<MatrixView<const T>>(factor)) *dense = with_canonical_stride(*dense);
   arguments.gradient = with_canonical_stride(arguments.gradient);
+  shown_.reset();
   Operation operation{arguments, *this};
   planned_.run(transport, operation);
   return std::move(operation.result);
+}
+
+/// A layer's first call chooses for those that follow.
+template <class T>
+void OuterProductCalls<T>::keep_choice(const Call& call, const PlanEntry& made, const std::string& asked) {
+  prepared_ = {outer_product::to_keep(made.plan, asked), made.plan.reason};
+  started_.reset();
+  if (asked != "auto" || call.machine().hidden_share == 0 || !call.ranks().all_allow_progress_thread) return;
+  Problem started = made.problem;
+  started.started = true;
+  const Plan plan = outer_product::make_plan(started, call.machine(), asked, call.shared_method(), Evaluated::all);
+  const std::string algorithm = outer_product::to_keep(plan, asked);
+  if (algorithm != prepared_.algorithm) started_ = std::make_unique<Prepared>(Prepared{algorithm, plan.reason});
+}
+
+template <class T>
+const Plan& OuterProductCalls<T>::plan() const {
+  const PlanEntry& made = *planned_.last();
+  if (!shown_) {
+    shown_ = made.plan;
+    const Plan all =
+        outer_product::make_plan(made.problem, made.plan.machine, made.text, made.plan.shared_method, Evaluated::all);
+    shown_->candidates = all.candidates;
+    shown_->auto_choice = all.auto_choice;
+  }
+  shown_->measured = planned_.measured();
+  return *shown_;
 }
 
 #define INSTANTIATE(T) template class OuterProductCalls<T>;

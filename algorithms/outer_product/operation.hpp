@@ -12,7 +12,6 @@
 #include <dsop/dsop.hpp>
 
 #include "algorithms/outer_product/algorithm.hpp"
-#include "algorithms/outer_product/tries.hpp"
 #include "call/choose.hpp"
 #include "call/planned.hpp"
 #include "call/terms.hpp"
@@ -29,7 +28,6 @@ struct OuterProductTerms {
   bool allow_native = false;
   bool find_zeros = false;
   bool check_bits = false;
-  int tries = 0;
 };
 
 /// What a call gives: nothing but a plan, G, this rank's rows of G, or the rows of G that are not all zero.
@@ -107,12 +105,6 @@ class OuterProductCalls {
   /// The plan of the last call, with the costs of all algorithms. They are computed here, since calls need only their
   /// own algorithm's.
   const Plan& plan() const;
-  /// Whether runs still try algorithms.
-  bool tries() const { return tries_.active(); }
-  /// Ends what is still tried: the fastest so far stays. Returns what tries have left, "" where there were none.
-  const std::string& finish_tries();
-  /// Later runs keep to what finish_tries() returned on a layer like this one.
-  void keep(const std::string& algorithm);
   /// Of the last call, as the ranks agreed on it.
   const Problem& problem() const { return planned_.last()->problem; }
   /// The algorithm that the caller names or, if that is "auto", DSOP_ALGORITHM; a layer's first call has read it.
@@ -131,7 +123,6 @@ class OuterProductCalls {
     std::size_t pairs = 0;            ///< of all ranks, for which that was chosen
     std::size_t expanded_pairs = 0;   ///< of the largest rank's that are given sparse and needed in full
     std::size_t piggyback_bytes = 0;  ///< of the largest rank's factors, if they may ride in the agreement
-    int turn = 0;                     ///< in which it was made; in later ones it serves no more
   };
   /// What a layer keeps to. The parameter is chosen again for each number of pairs, unless it was named.
   struct Prepared {
@@ -141,19 +132,12 @@ class OuterProductCalls {
   struct Operation;
 
   const Prepared& prepared(bool started) const { return started && started_ ? *started_ : prepared_; }
-  void keep_choice(const Call& call, const PlanEntry& made, const std::string& asked, int tries);
-  static Plan with_all_candidates(const PlanEntry& made);
-  void begin_tries(const PlanEntry& made, int each);
-  void next_try(std::span<const Record> records);
-  void run_by(const std::string& algorithm, const char* reason);
+  void keep_choice(const Call& call, const PlanEntry& made, const std::string& asked);
 
   std::uint64_t object_ = 0;  // not 0 once prepared
   std::string environment_;   // what DSOP_ALGORITHM names
   Prepared prepared_;
   std::unique_ptr<Prepared> started_;  // of started calls, where that is another
-  outer_product::Tries tries_;
-  int turn_ = 0;       // goes on where another algorithm is to run
-  std::string tried_;  // what has stayed of them; while they last how many are left
   PlannedCalls<PlanEntry> planned_{most_plans};
   mutable std::optional<Plan> shown_;  // for plan()
 };

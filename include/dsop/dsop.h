@@ -198,7 +198,7 @@ DSOP_API int dsop_sum_outer_products(dsop_communicator communicator, dsop_type t
 /* The plan of the last of these calls on the communicator, and what such calls took, as text of several lines. Sends
  * nothing. */
 DSOP_API int dsop_last_plan(dsop_communicator communicator, const char** text);
-/* The same for one layer, planned once. Further options: density_a, density_b, expected_pairs, tries. */
+/* The same for one layer, planned once. Further options: density_a, density_b, expected_pairs. */
 DSOP_API int dsop_outer_product_create(dsop_communicator communicator, dsop_type type, size_t rows, size_t columns,
                                        size_t max_pairs, const char* options, dsop_outer_product* layer);
 DSOP_API int dsop_outer_product_run(dsop_outer_product layer, const dsop_factor* a, const dsop_factor* b,
@@ -267,7 +267,7 @@ DSOP_API int dsop_topk_allreduce_free(dsop_topk_allreduce allreduce);
 
 /* ---- The synchronizer: all gradients of a model ---- */
 
-/* Options: bucket_bytes, residual_holds_step, overlap, machine, wire, tries. */
+/* Options: bucket_bytes, residual_holds_step, overlap, machine, wire. */
 DSOP_API int dsop_synchronizer_create(dsop_communicator communicator, dsop_type type, const char* options,
                                       dsop_synchronizer* synchronizer);
 /* Registers a parameter whose gradient is rows x columns; max_pairs 0: no factors will be given. Options: density_a,

@@ -73,13 +73,6 @@ struct Options {
   /// beta is not 0, what stood in G must have been the same too. One rank that asks for it is enough. Costs a pass over
   /// G and an exchange of 8 bytes. Sharded results and rows alone are not compared.
   bool check_bits = false;
-  /// Of an OuterProduct with `auto`: how often each algorithm that is predicted to take at most twice as long as the
-  /// best, and whose factors do not ride in the agreement, runs, by turns, in the first calls of run() and start(). The
-  /// one stays whose best run took the slowest rank least; plan() says so. 0: none is tried. The first run of each
-  /// touches new memory, so 2 or more tell more. What stays differs from run to run, and with it the rounding. Not for
-  /// dsop(), nor with a named algorithm. Costs a plan for each call while they last, and no exchange, but one of a byte
-  /// where what is tried needs more memory than any call before.
-  int tries = 0;
 };
 
 /// Sets `gradient` to beta gradient + alpha sum on every rank, with the same bits on each: the sum is scale times that

@@ -30,9 +30,6 @@ struct SynchronizerOptions {
   /// SparseAllreduceOptions, which state the errors too; and all that select: what these round off stays in the
   /// residuals, so nothing is lost. add() and set_policy() refuse a policy that names one that can't.
   Wire wire = Wire::full;
-  /// Options::tries of all parameters under `dsop`. Layers that try, or have tried, share no bucket. save() ends what
-  /// is still tried; what stays is saved, so all ranks must save between the same steps.
-  int tries = 0;
 };
 
 /// One step of training. Must be the same on all ranks.

@@ -107,8 +107,7 @@ class OuterProduct(Owned):
         Of a rank in most calls, to plan by.
     **options
         algorithm, scale, alpha, beta, machine, allow_native, find_zeros, wire, factor_wire and check_bits,
-        as for `outer_product`; and tries: how often each algorithm that is predicted to be near the best takes one of
-        the first calls, of which the fastest then stays (0: none is tried).
+        as for `outer_product`.
 
     Raises
     ------

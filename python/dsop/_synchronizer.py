@@ -53,9 +53,6 @@ class Synchronizer(Owned):
         To plan for.
     wire : {"full", "bf16"}, optional
         How values travel.
-    tries : int, optional
-        How often each algorithm that is predicted to be near the best takes one of the first steps, for parameters
-        under "dsop"; the fastest then stays, and `save` settles it: all ranks must save between the same steps.
 
     Raises
     ------
@@ -78,12 +75,12 @@ class Synchronizer(Owned):
 
     def __init__(self, dtype: Any = np.float32, comm: Any = None, *, bucket_bytes: int | None = None,
                  residual_holds_step: bool | None = None, overlap: bool | None = None, machine: Any = None,
-                 wire: str | None = None, tries: int | None = None) -> None:
+                 wire: str | None = None) -> None:
         self.comm = communicator(comm)
         with SaidToAll(self.comm):
             self._type = type_of(dtype)
             options = option_text(bucket_bytes=bucket_bytes, residual_holds_step=residual_holds_step, overlap=overlap,
-                                  machine=machine, wire=wire, tries=tries)
+                                  machine=machine, wire=wire)
         self.dtype = DTYPES[self._type]
         self._held: list[Any] = []
         self._handle = new_handle(library.dsop_synchronizer_create, self.comm.handle, self._type, options)

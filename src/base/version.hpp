@@ -11,7 +11,7 @@
 namespace dsop {
 
 /// Of Record and whatever else ranks send each other: one more with each change.
-constexpr int record_format = 3;
+constexpr int record_format = 4;
 
 /// "0.1.0, record format 3".
 inline std::string own_version() {

@@ -146,7 +146,6 @@ Options outer_product_options(const char* text) {
 LayerOptions layer_options(const Shape& shape, const char* text) {
   LayerOptions of{shape, {}};
   std::vector<Option> table = sum_options(of.options);
-  table.push_back({"tries", &of.options.tries});
   std::ranges::copy(shape_options(of.shape), std::back_inserter(table));
   read_options(text, table);
   return of;
@@ -170,8 +169,7 @@ SynchronizerOptions synchronizer_options(const char* text) {
                       {"residual_holds_step", &options.residual_holds_step},
                       {"overlap", &options.overlap},
                       {"machine", &options.machine},
-                      {"wire", &options.wire},
-                      {"tries", &options.tries}});
+                      {"wire", &options.wire}});
   return options;
 }
 

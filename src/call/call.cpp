@@ -169,7 +169,7 @@ PredictedCall Call::as_known(PredictedCall predicted) const {
   return predicted;
 }
 
-double Call::log_run(std::size_t& row, const std::string& algorithm, const PredictedCall& predicted,
+void Call::log_run(std::size_t& row, const std::string& algorithm, const PredictedCall& predicted,
                      Clock::time_point start) const noexcept {
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const CallState& calls = transport_.calls();
@@ -180,7 +180,6 @@ double Call::log_run(std::size_t& row, const std::string& algorithm, const Predi
     log().take(row, seconds, communicator_.last_wait_seconds, predicted);
   } catch (const std::bad_alloc&) {
   }
-  return seconds;
 }
 
 PackMemory Call::pack_memory() const {

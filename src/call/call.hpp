@@ -131,8 +131,8 @@ class Call {
   PredictedCall as_known(PredictedCall predicted) const;
   /// Says in the log what this call took from `start` on, by an algorithm. `row` is where calls like it stand, or most:
   /// not known yet. Returns the seconds. Throws nothing: where there is no memory the log says nothing.
-  double log_run(std::size_t& row, const std::string& algorithm, const PredictedCall& predicted,
-                 Clock::time_point start) const noexcept;
+  void log_run(std::size_t& row, const std::string& algorithm, const PredictedCall& predicted,
+               Clock::time_point start) const noexcept;
   /// Whether some rank may have less than `bytes` of memory, or none in which a product `packs`: then all ranks grow()
   /// all_or_none(). All ranks give the same numbers.
   bool must_grow(std::size_t bytes, bool packs = false) const {

@@ -56,7 +56,6 @@ struct Planned {
 /// and perhaps
 ///   serves(call, entry)   whether the plan that was found serves, perhaps once it has other numbers; allocates nothing
 ///   take_result(entry)    memory for the result; before the ranks agree, if there is a plan by then
-///   agreed(call)          comes before the search for a plan
 ///   only_plans()          then the log says nothing of it
 ///   cost(call, entry)     what the log says of such calls, where the plan has no candidates
 ///   by_numbers            a plan also depends on what each rank says of itself, its Record's numbers. Where a plan for
@@ -75,7 +74,6 @@ class PlannedCalls {
     Call call = operation.open(transport);
     call.check([&] { operation.check(call); });
     operation.say(call);
-    call.record().take_last_call(last_run_seconds_);
     const Entry* before = nullptr;
     if constexpr (!by_numbers) before = plans_.peek(call.key(), call.key_digest());
     call.record().lacks_plan = !by_numbers && before == nullptr;
@@ -84,7 +82,6 @@ class PlannedCalls {
     log_ = &call.log();
     bool made = false;
     try {
-      if constexpr (requires { operation.agreed(call); }) operation.agreed(call);
       made = find_or_make(call, operation, by_numbers);
     } catch (...) {  // some ranks may have kept what others have not
       plans_.clear_but(last_);
@@ -95,7 +92,7 @@ class PlannedCalls {
       const TracedSpan running = call.span(last_->text.c_str());
       operation.run(call, *last_);
     }
-    if (is_logged(operation)) last_run_seconds_ = call.log_run(last_->log_row, last_->text, last_->predicted, start);
+    if (is_logged(operation)) call.log_run(last_->log_row, last_->text, last_->predicted, start);
   }
 
   /// Of the last call; null before any.
@@ -174,7 +171,6 @@ class PlannedCalls {
   PlanCache<Entry> plans_;
   Entry* last_ = nullptr;         // in plans_
   const CallLog* log_ = nullptr;  // the communicator's
-  double last_run_seconds_ = 0;
 };
 
 }  // namespace dsop

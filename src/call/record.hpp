@@ -35,7 +35,7 @@ struct Record {
   std::uint64_t asks_for_facts : 1 = 0;  ///< it does not know what never changes on the other ranks
   std::uint64_t piggybacks : 1 = 0;      ///< its factors stand behind the record
   std::uint64_t checks_bits : 1 = 0;     ///< Options::check_bits
-  std::uint64_t last_call_log : 12 = 0;  ///< how long such a call took last, see last_call_seconds()
+  std::uint64_t unused : 12 = 0;
 
   void take_sparsity(const Sparsity& sparsity) {
     nonzeros_a = number(sparsity.a) & dense;
@@ -43,12 +43,15 @@ struct Record {
   }
   Sparsity sparsity() const { return {count(nonzeros_a), count(nonzeros_b)}; }
 
-  /// Within 1.6 %, from a nanosecond on.
-  void take_last_call(double seconds) { last_call_log = log_of<6>(seconds) & 0xfff; }
-  double last_call_seconds() const { return seconds_of<6>(static_cast<std::uint32_t>(last_call_log)); }
-  /// Within 3.2 %, from a nanosecond on.
-  void take_last_wait(double seconds) { last_wait_log = log_of<5>(seconds) & 0x7ff; }
-  double last_wait_seconds() const { return seconds_of<5>(static_cast<std::uint32_t>(last_wait_log)); }
+  /// Within 3.2 %, from a nanosecond on: a float's exponent above that of a nanosecond, and 5 bits of its fraction.
+  void take_last_wait(double seconds) {
+    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(std::max(seconds * 1e9, 1.0)));
+    last_wait_log = ((bits >> 18) - (127U << 5)) & 0x7ff;
+  }
+  double last_wait_seconds() const {
+    const auto log = static_cast<std::uint32_t>(last_wait_log);
+    return 1e-9 * std::bit_cast<float>((log + (127U << 5)) << 18);
+  }
 
   /// What a plan depends on.
   std::array<std::uint64_t, 3> numbers() const {
@@ -59,17 +62,6 @@ struct Record {
   }
 
  private:
-  // A float's exponent above that of a nanosecond, and so many bits of its fraction.
-  template <int fraction_bits>
-  static std::uint32_t log_of(double seconds) {
-    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(std::max(seconds * 1e9, 1.0)));
-    return (bits >> (23 - fraction_bits)) - (127U << fraction_bits);
-  }
-  template <int fraction_bits>
-  static double seconds_of(std::uint32_t log) {
-    return 1e-9 * std::bit_cast<float>((log + (127U << fraction_bits)) << (23 - fraction_bits));
-  }
-
   static std::uint64_t number(std::size_t count) { return count == Sparsity::dense ? dense : count; }
   static std::size_t count(std::uint64_t number) { return number == dense ? Sparsity::dense : number; }
 };

@@ -32,7 +32,6 @@ struct StepTerms {
   double scale = 1;
   Wire wire = Wire::full;
   std::optional<Machine> machine = std::nullopt;
-  int tries = 0;  ///< as Options::tries
 };
 
 /// What a policy plans for.

@@ -33,18 +33,15 @@ Synchronizer<T>::State::State(Transport& transport_, const SynchronizerOptions& 
       has_given_machine_(options_.machine.has_value()),
       step_{.transport = transport_, .calls = calls_, .buckets = synchronizer::Buckets<T>(options_.bucket_bytes)},
       calls_(transport_, options_.overlap) {
-  step_.terms = {.wire = options.wire, .machine = options.machine, .tries = options.tries};
+  step_.terms = {.wire = options.wire, .machine = options.machine};
   make_call(transport, [&] {
     object = transport.calls().calls + 1;
     agree("making a synchronizer", "", error_of([&] {
             if (options.machine) check_machine(*options.machine);
             check_wire("wire", options.wire, data_type<T>, "gradients");
-            check_tries(options.tries);
           }),
           [&](Call& call) {
-            call.same("bucket_bytes", options.bucket_bytes)
-                .same("residual_holds_step", options.residual_holds_step)
-                .same("tries", options.tries);
+            call.same("bucket_bytes", options.bucket_bytes).same("residual_holds_step", options.residual_holds_step);
           });
   });
 }

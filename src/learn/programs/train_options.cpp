@@ -113,10 +113,6 @@ void TrainOptions::add_to(CLI::App* command) {
           ->check(not_negative());
   CLI::Option* const with_wire =
       launch::add_choice(command, "--wire", synchronized.wire, Wire::bf16, "full, or bf16: values travel in 16 bits");
-  CLI::Option* const with_tries =
-      option("--tries", synchronized.tries,
-             "How often each algorithm near the best takes one of the first steps, for --sync dsop; the fastest stays")
-          ->check(CLI::Range(0, 1000000));
   CLI::Option* const no_overlap =
       command->add_flag("!--no-overlap", synchronized.overlap,
                         "Gradients travel after backpropagation, not during it, but those that are dense-overlapped");
@@ -131,7 +127,6 @@ void TrainOptions::add_to(CLI::App* command) {
           ->excludes(sync)
           ->excludes(bucket_bytes)
           ->excludes(with_wire)
-          ->excludes(with_tries)
           ->excludes(no_overlap)
           ->excludes(holds_step);
   option("--collective", collective, "Algorithm of the schedule's reduces, broadcasts and allreduces")

@@ -122,8 +122,7 @@ class Synchronized final : public Strategy<float> {
                                   .residual_holds_step = options.residual_holds_step,
                                   .overlap = options.overlap,
                                   .machine = options.machine,
-                                  .wire = options.wire,
-                                  .tries = options.tries}),
+                                  .wire = options.wire}),
         parameters_(std::move(named)),
         dense_steps_(options.dense_steps),
         xi_every_(options.xi_every) {

@@ -28,7 +28,6 @@ struct SynchronizedOptions {
   std::size_t bucket_bytes = std::size_t{1} << 20;
   std::optional<Machine> machine = std::nullopt;
   Wire wire = Wire::full;
-  int tries = 0;  ///< SynchronizerOptions::tries
 };
 
 /// Communicates; all ranks. Throws ArgumentError on every rank if a policy or a name is unknown, or

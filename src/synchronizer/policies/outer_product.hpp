@@ -35,8 +35,7 @@ class OuterProductPolicy final : public Policy<T> {
                                                             bytes_in_bucket, terms.bucket_bytes);
                     }));
     calls_ = std::move(calls);
-    planned_shared_ = shared;
-    shared_ = calls_.tries() ? Shared::nothing : shared;  // what is tried is tried alone
+    shared_ = shared;
     bytes_in_bucket_ = bytes_in_bucket;
     in_bucket_ = std::move(in_bucket);
     was_alone_ = false;
@@ -76,26 +75,21 @@ class OuterProductPolicy final : public Policy<T> {
   }
   bool chooses() const override { return algorithm_ == "auto"; }
   outer_product::Shared shared() const override { return shared_; }
-  /// The algorithm that stays of its tries.
-  std::string save() override { return calls_.finish_tries(); }
-  std::function<void()> load(const Parameter<T>&, const std::string& state, const StepTerms&) override {
-    if (!state.empty()) parse_algorithm(state, "the algorithm that was tried", outer_product_algorithms());
-    return [this, state] {
-      shared_ = state.empty() ? planned_shared_ : Shared::nothing;
-      if (!state.empty()) calls_.keep(state);
-    };
+  std::function<void()> load(const Parameter<T>& parameter, const std::string& state, const StepTerms&) override {
+    if (!state.empty())  // of a version that could try algorithms
+      refuse("the algorithm of " + parameter.name + ", which was tried, in the saved state", state,
+             "none: name it, as policy dsop:" + state);
+    return [] {};
   }
 
  private:
   using Shared = outer_product::Shared;
 
-  // Tries are for those that choose.
   OuterProductTerms call_terms(const StepTerms& step, const Update& update = {}) const {
     return {.algorithm = algorithm_,
             .machine = step.machine,
             .sum = {step.scale, update.alpha, update.beta, step.wire},
-            .factor_wire = factor_wire_,
-            .tries = chooses() ? step.tries : 0};
+            .factor_wire = factor_wire_};
   }
 
   /// Whether it is a bias whose weight's factors are still to come, into a bucket.
@@ -114,9 +108,8 @@ class OuterProductPolicy final : public Policy<T> {
   std::string algorithm_;
   Wire factor_wire_;
   OuterProductCalls<T> calls_;
-  Shared planned_shared_ = Shared::nothing;
-  Shared shared_ = Shared::nothing;  // that, but where tries are made or were
-  bool was_alone_ = false;           // in the last step
+  Shared shared_ = Shared::nothing;
+  bool was_alone_ = false;  // in the last step
   std::size_t bytes_in_bucket_ = 0;
   BucketKey in_bucket_;
   std::unique_ptr<Policy<T>> dense_ = std::make_unique<DensePolicy<T>>();
