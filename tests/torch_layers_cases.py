@@ -292,8 +292,11 @@ def advised() -> None:
     told = dsop.torch.advise(nn.Sequential(nn.Linear(700, 2000), nn.Conv1d(2, 3, 4)), 4, 8, slow, step_ms=20).splitlines()
     assert told[0].startswith("it helps: a step takes "), told
     assert [line.split(":")[0] for line in told[1:]] == ["0.weight 2000x700", f"all else, {2000 + 27} elements"], told
-    assert [line.split(":")[0] for line in dsop.torch.advise(nn.LSTM(300, 400), 1, 4, slow, time_steps=9).splitlines()[1:]] == [
-        "weight_ih_l0 1600x300", "weight_hh_l0 1600x400", "all else, 3200 elements"]
+    assert [line.split(":")[0] for line in dsop.torch.advise(nn.LSTM(900, 800), 1, 4, slow, time_steps=9).splitlines()[1:]] == [
+        "weight_ih_l0 3200x900", "weight_hh_l0 3200x800", "all else, 6400 elements"]
+    told = dsop.torch.advise(nn.Sequential(*[nn.Linear(64, 64) for _ in range(100)], nn.Linear(10, 9)), 2, 8, slow).splitlines()
+    assert told[0].startswith("it helps: sums take "), told
+    assert [line.split(":")[0] for line in told[1:]] == ["100 weights, 409600 elements", f"all else, {6400 + 99} elements"], told
     shared = nn.Sequential(nn.Linear(50, 50), nn.Linear(50, 50))
     shared[1].weight = shared[0].weight
     assert len(dsop.torch.advise(shared, 2, 8, slow).splitlines()) == 3

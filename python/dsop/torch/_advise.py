@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from torch import nn
@@ -10,6 +11,7 @@ from dsop._library import ArgumentError, shown
 from dsop._machine import Machine, plan_outer_products
 
 LEAST_GAIN = 1.15  # less is within what runs differ by
+BUCKET_BYTES = 1 << 20  # a synchronizer's: smaller gradients travel together, and so do their factors
 DENSE = ("allreduce-ring-pipelined", "allreduce-ring", "allreduce-rabenseifner", "allreduce-butterfly")
 
 
@@ -35,6 +37,18 @@ def _dense_seconds(shape: tuple[int, int], pairs: int, ranks: int, machine: Mach
     return min(plan_outer_products(shape, [pairs] * ranks, algorithm=name, machine=machine)[1] for name in DENSE)
 
 
+def _product_seconds(weight: _Weight, pairs: int, machine: Machine) -> float:
+    return machine.seconds(n=weight.rows, m=weight.columns, K=pairs)["product"]
+
+
+def _gathered_seconds(weights: Sequence[_Weight], pairs: int, ranks: int, machine: Machine) -> float:
+    """Of one call that gathers the factors of all, and of their products beyond this rank's own."""
+    words = sum(weight.rows + weight.columns for weight in weights)
+    _, seconds = plan_outer_products((words - 1, 1), [pairs] * ranks, algorithm="allgather", machine=machine)
+    return seconds + sum(_product_seconds(weight, pairs * ranks, machine) - _product_seconds(weight, pairs, machine)
+                         for weight in weights)
+
+
 def _ms(seconds: float) -> str:
     return f"{seconds * 1e3:.{2 if seconds < 0.01 else 1 if seconds < 0.1 else 0}f} ms"
 
@@ -45,7 +59,8 @@ def advise(model: nn.Module, batch: int, ranks: int, machine: Machine, *, time_s
     Parameters
     ----------
     model : torch.nn.Module
-        As it is. Its linear and recurrent layers' weights count as summed by dsop, all else as one dense sum either way.
+        As it is. Its linear and recurrent layers' weights count as summed by dsop, small ones by one call, all else as one
+        dense sum either way.
     batch : int
         Samples of a rank in a step.
     ranks : int
@@ -82,19 +97,37 @@ def advise(model: nn.Module, batch: int, ranks: int, machine: Machine, *, time_s
         raise ArgumentError(f"machine is {shown(machine)}, expected a dsop.Machine, as dsop.Machine(\"machine.json\")")
     weights = _weights_with_factors(model)
     pairs = batch * time_steps
+    others = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     with_dsop = with_dense = 0.0
-    lines = []
-    for name, rows, columns in weights:
-        own = machine.seconds(n=rows, m=columns, K=pairs)["product"]  # which a step makes in any case
-        text, seconds = plan_outer_products((rows, columns), [pairs] * ranks, machine=machine)
-        dense_seconds = _dense_seconds((rows, columns), pairs, ranks, machine)
+    lines: list[str] = []
+
+    def add(what: str, seconds: float, dense_seconds: float, own: float, how: str) -> None:
+        """`own` is this rank's part of both, which a step makes in any case."""
+        nonlocal with_dsop, with_dense
         with_dsop += min(seconds, dense_seconds) - own
         with_dense += dense_seconds - own
         gain = dense_seconds / seconds
         ratio = "no gain" if gain < LEAST_GAIN else f"{gain:.2f}x"
-        lines.append(f"{name} {rows}x{columns}: {_ms(seconds)} instead of {_ms(dense_seconds)}, {ratio}; {text.splitlines()[1]}")
-    others = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad) - sum(
-        weight.rows * weight.columns for weight in weights)
+        lines.append(f"{what}: {_ms(seconds)} instead of {_ms(dense_seconds)}, {ratio}; {how}")
+
+    gathered = []
+    for weight in weights:
+        shape, numel = (weight.rows, weight.columns), weight.rows * weight.columns
+        words = pairs * ranks * sum(shape)
+        if words < 2 * numel and max(4 * words, numel) < BUCKET_BYTES:  # as a synchronizer has it
+            gathered.append(weight)
+        elif numel * 4 >= BUCKET_BYTES:
+            text, seconds = plan_outer_products(shape, [pairs] * ranks, machine=machine)
+            add(f"{weight.name} {weight.rows}x{weight.columns}", seconds, _dense_seconds(shape, pairs, ranks, machine),
+                _product_seconds(weight, pairs, machine), text.splitlines()[1])
+            others -= numel
+    if gathered:
+        dense_seconds = _dense_seconds((1, others), 1, ranks, machine)
+        elements = sum(weight.rows * weight.columns for weight in gathered)
+        others -= elements
+        dense_seconds -= _dense_seconds((1, others), 1, ranks, machine) if others else 0
+        add(f"{len(gathered)} weights, {elements} elements", _gathered_seconds(gathered, pairs, ranks, machine),
+            dense_seconds, 0, "factors, in buckets")
     if others:
         seconds = _dense_seconds((1, others), 1, ranks, machine)
         with_dsop, with_dense = with_dsop + seconds, with_dense + seconds
