@@ -53,15 +53,28 @@ def many_lookups_are_still_rows() -> None:
 
 @case
 def embedding_that_is_the_decoder() -> None:
+    """Its rows travel as factors beside the decoder's, with a bias or without, unless that is more than the gradient."""
     class Tied(nn.Module):
-        def __init__(self) -> None:
+        def __init__(self, words: int, bias: bool) -> None:
             super().__init__()
-            self.rows, self.decoder = nn.Embedding(60, 4), nn.Linear(4, 60, bias=False)
+            self.rows, self.decoder = nn.Embedding(words, 40), nn.Linear(40, words, bias=bias)
             self.decoder.weight = self.rows.weight
 
-        def forward(self, indices: Tensor) -> Any:
-            return self.decoder(self.rows(indices)).pow(2).sum()
-    check(whole_weights(Tied()), lambda model, rank: model(indices_of(rank, 5)))
+        def forward(self, indices: Tensor, decodes: bool = True) -> Any:
+            rows = self.rows(indices)
+            return self.decoder(rows).pow(2).sum() if decodes else rows.sum()
+    for bias in (False, True):
+        for words, length, how in ((600, 3, "factors;"), (70, 40, "dense ")):
+            attachment = check(whole_weights(Tied(words, bias)), lambda model, rank: model(indices_of(rank, length)))
+            assert COMM.size == 1 or f"rows.weight {words}x40: {how}" in attachment.describe(), attachment.describe()
+        check(whole_weights(Tied(600, bias)), lambda model, rank: model(indices_of(rank, 3), rank % 2 == 0))
+    counting, sent = COMM.counting(), []
+
+    def loss(model: Any, rank: int) -> Any:
+        sent.append(counting.traffic()["payload_bytes"])
+        return model(indices_of(rank, 3))
+    check(whole_weights(Tied(600, False)), loss, counting)
+    assert sent[-1] - sent[-2] < 1.2 * (COMM.size - 1) * 6 * 640 * 4 + 1, sent
 
 
 @case

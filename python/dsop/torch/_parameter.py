@@ -192,6 +192,9 @@ class Parameter(Summand):
         self.add_to_grad(self.as_dense())
         self.forget()
 
+    def _unit_rows(self, numbers: Tensor, kind: torch.dtype) -> Tensor:
+        return torch.zeros(len(numbers), self.shape[0], dtype=kind).scatter_(1, numbers[:, None], 1)
+
     def _take_made(self, given: Tensor, weight: float, copies: bool) -> None:
         made = given.to(self.dtype)
         if self.has_sparse_grad and made.layout != torch.strided:
@@ -231,6 +234,8 @@ class Parameter(Summand):
                 if not (self.may_be_in_16_bits and exact and kinds == {torch.bfloat16}):
                     a, b = a.to(kind) if a.dim() == 2 else a, b.to(kind)
             self.factors.append((a.contiguous(), (b * weight if weight != 1 else b).contiguous()))
+        if len({a.dim() for a, _ in self.factors}) > 1:  # of an embedding that is its decoder
+            self.factors = [(a if a.dim() == 2 else self._unit_rows(a, b.dtype), b) for a, b in self.factors]
         if made is not None:
             self._take_made(made.detach(), weight, copies)
 

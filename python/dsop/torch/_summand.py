@@ -84,7 +84,7 @@ class Summand:
     @property
     def is_dense(self) -> bool:
         """Factors alone can't say what is to be summed."""
-        return self.dense is not None or len(self.factors) > 1 and len({a.dim() for a, _ in self.factors}) > 1
+        return self.dense is not None
 
     @property
     def is_wide(self) -> bool:
