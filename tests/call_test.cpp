@@ -45,10 +45,6 @@ TEST_CASE("a record has 32 bytes and keeps its numbers") {
   CHECK(record.sparsity() == Sparsity{});
   record.take_sparsity({7, std::size_t{1} << 40});
   CHECK(record.sparsity() == Sparsity{7, std::size_t{1} << 40});
-  for (const double seconds : {1e-9, 3e-6, 0.5, 1000.0}) {
-    record.take_last_wait(seconds);
-    CHECK(record.last_wait_seconds() == Approx(seconds).epsilon(0.032));
-  }
   Record other = record;
   other.digest = 1;
   other.failed = other.checks_bits = other.piggybacks = other.asks_for_facts = 1;

@@ -49,12 +49,6 @@ struct Squares {
   std::vector<float> G;
 };
 
-/// Whether a number stands in the table.
-bool has_number(const std::string& table, std::size_t number) {
-  const std::string text = ' ' + std::to_string(number);
-  return table.find(text + ' ') != std::string::npos || table.find(text + '\n') != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("a hundred small layers take the messages of one allgather and one agreement, and the stated bytes") {
@@ -94,40 +88,6 @@ TEST_CASE("a hundred small layers take the messages of one allgather and one agr
             const auto others = static_cast<std::size_t>(transport.size() - 1);
             failures.check(has_number(description, others * 128 * sizeof(float)), description);  // of each layer
           }) == "");
-}
-
-TEST_CASE("a factor that several layers of a bucket have travels once, also where ranks share it differently") {
-  const int P = GENERATE(2, 3, 5);
-  CHECK(failures_on_threads(P, [](Transport& transport, Failures& failures) {
-          static constexpr std::size_t k = 3, n = 40, m = 70;
-          CountingTransport counting(transport);
-          Synchronizer<float> synchronizer(counting);
-          const std::vector<std::string> names{"q", "k", "v"};
-          for (const std::string& name : names) synchronizer.add(name, {n, m, k}, "dsop:allgather-ring");
-          const auto sent_by = [&](bool shares, std::vector<float>& sums) {
-            std::vector<bench::InputFactors<float>> inputs;
-            for (std::size_t i = 0; i < names.size(); ++i)
-              inputs.emplace_back(i, transport.rank(), k, n, m, bench::Values::whole);
-            const bench::InputFactors<float> copy(0, transport.rank(), k, n, m, bench::Values::whole);
-            sums.assign(names.size() * n * m, 0);
-            const std::size_t before = counting.payload().bytes;
-            synchronizer.begin();
-            for (std::size_t i = 0; i < names.size(); ++i)
-              synchronizer.give(names[i], {inputs[i].view().a, (i == 1 && !shares ? copy : inputs[0]).view().b},
-                                {sums.data() + i * n * m, n, m});
-            synchronizer.finish();
-            return counting.payload().bytes - before;
-          };
-          const auto others = static_cast<std::size_t>(transport.size() - 1);
-          static constexpr std::size_t headings = 3 * sizeof(FactorBucketProblem::Heading);
-          static constexpr std::size_t shared = headings + k * (3 * n + m) * sizeof(float);
-          std::vector<float> once, once_more, apart;
-          failures.check(sent_by(true, once) == others * shared, "the inputs are not sent once");
-          failures.check(has_number(synchronizer.describe(), others * k * n * sizeof(float)), synchronizer.describe());
-          failures.check(sent_by(false, apart) == others * (shared + k * m * sizeof(float)), "a copy is not sent");
-          sent_by(transport.rank() % 2 == 0, once_more);
-          failures.check(once == apart && once == once_more, "other sums");
-        }) == "");
 }
 
 TEST_CASE("a bucket of few factors rides in its agreement") {

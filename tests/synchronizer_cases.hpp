@@ -235,4 +235,10 @@ void check_exact_policies(Transport& transport, Failures& failures) {
   }
 }
 
+/// Whether a number stands in what describe() says.
+inline bool has_number(const std::string& table, std::size_t number) {
+  const std::string text = ' ' + std::to_string(number);
+  return table.find(text + ' ') != std::string::npos || table.find(text + '\n') != std::string::npos;
+}
+
 }  // namespace dsop::tests

@@ -188,18 +188,47 @@ std::string with_hash(std::string state) {
 
 TEST_CASE("an algorithm that an older version had found by trying is refused, with what to do") {
   CHECK(failures_on_threads(2, [](Transport& transport, Failures& failures) {
-          Synchronizer<float> synchronizer(transport);
-          synchronizer.add("w", {.rows = 5, .columns = 7, .max_pairs = 2}, "dsop");
-          std::string state = saved(synchronizer);
-          const std::size_t end = state.size() - sizeof(std::uint64_t) - sizeof(std::uint32_t);
-          state = state.substr(0, end + sizeof(std::uint32_t));
-          state.insert(end, "allgather");  // a text of no characters stood before
-          state[end - sizeof(std::uint64_t)] = 9;
-          const std::string error = error_of_loading(synchronizer, with_hash(state));
+          const auto error_under = [&](const std::string& policy) {
+            Synchronizer<float> synchronizer(transport);
+            synchronizer.add("w", {.rows = 5, .columns = 7, .max_pairs = 2}, "dsop");
+            std::string state = saved(synchronizer);
+            const std::size_t end = state.size() - sizeof(std::uint64_t) - sizeof(std::uint32_t);
+            state = state.substr(0, end + sizeof(std::uint32_t));
+            state.insert(end, "allgather");  // a text of no characters stood before
+            state[end - sizeof(std::uint64_t)] = 9;
+            synchronizer.set_policy("w", policy);
+            return error_of_loading(synchronizer, with_hash(state));
+          };
+          const std::string error = error_under("dsop");
           failures.check(
               error.find("in the saved state is allgather, expected none: name it, as policy dsop:allgather") !=
                   std::string::npos,
               error);
+          failures.check(error_under("dsop:allgather").empty(), error_under("dsop:allgather"));
+        }) == "");
+}
+
+TEST_CASE("a layer of a bucket of factors goes on from a saved state with the same bits") {
+  CHECK(failures_on_threads(4, [](Transport& transport, Failures& failures) {
+          const bench::InputFactors<float> factors(1, transport.rank(), 16, 200, 200, bench::Values::fractions);
+          const auto made = [&] {
+            Synchronizer<float> synchronizer(transport, {.machine = Machine{}});
+            synchronizer.add("w", {200, 200, 16}, "dsop");
+            return synchronizer;
+          };
+          const auto sum_of = [&](Synchronizer<float>& synchronizer) {
+            std::vector<float> G(200 * 200);
+            synchronizer.begin();
+            synchronizer.give("w", factors.view(), {G.data(), 200, 200});
+            synchronizer.finish();
+            return G;
+          };
+          Synchronizer<float> whole = made(), resumed = made();
+          sum_of(whole);
+          const std::string error = error_of_loading(resumed, saved(whole));
+          failures.check(error.empty(), error);
+          failures.check(sum_of(whole) == sum_of(resumed), "other bits");
+          failures.check(resumed.last_step("w").algorithm == "allgather", resumed.last_step("w").algorithm);
         }) == "");
 }
 

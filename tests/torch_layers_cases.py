@@ -192,7 +192,7 @@ def factors_send_less() -> None:
 
 @case
 def one_input_of_three_layers() -> None:
-    """Travels once, from the second step on, in which all three share a bucket: 3 x 40 errors and 70 inputs a sample."""
+    """Travels once, from the second step on, in which all share a bucket: 3 x 40 errors and 70 inputs a sample."""
     class Attention(nn.Module):
         def __init__(self) -> None:
             super().__init__()

@@ -1,7 +1,6 @@
 #include "algorithms/outer_product/factor_bucket.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <utility>
 #include <variant>
@@ -93,7 +92,7 @@ struct FactorBucketCalls<T>::Operation {
 
   void check(Call& call) const {
     headings.clear();
-    std::size_t own_elements = 0;
+    std::size_t own_elements = 0, multiplied_elements = 0;
     for (const BucketLayer<T>& layer : layers) {
       constexpr std::size_t most = FactorBucketProblem::most_pairs;
       if (pairs_of(layer) > most)
@@ -101,9 +100,11 @@ struct FactorBucketCalls<T>::Operation {
       headings.push_back({static_cast<std::uint32_t>(pairs_of(layer)), layers_back(&SparseFactors<T>::a),
                           layers_back(&SparseFactors<T>::b)});
       own_elements += elements_of(headings.back(), size_of(layer));
+      multiplied_elements += pairs_of(layer) * (layer.gradient.rows + layer.gradient.columns);
       if (!is_dense(layer)) call.record().may_expand = 1;
     }
     call.record().pairs = own_elements & Record::dense;
+    call.record().nonzeros_a = multiplied_elements & Record::dense;
   }
 
   void say(Call& call) const {
@@ -127,6 +128,7 @@ struct FactorBucketCalls<T>::Operation {
     for (const BucketLayer<T>& layer : layers) problem.layers.push_back(size_of(layer));
     for (const Record& record : call.records()) {
       problem.elements.push_back(record.pairs);
+      problem.multiplied_elements += record.nonzeros_a;
       made.packs |= record.pairs > 0;
     }
     made.plan = make_factor_bucket_plan(std::move(problem), call.machine(), terms.algorithm);
@@ -168,7 +170,7 @@ struct FactorBucketCalls<T>::Operation {
   }
 
  private:
-  /// To the one that has the same factor as the layer of which the heading comes next.
+  /// How many layers before the next one stands one with the same factor; 0: none.
   std::uint16_t layers_back(FactorView<T> SparseFactors<T>::*factor) const {
     const std::size_t i = headings.size();
     for (std::size_t back = 1; back <= std::min(i, FactorBucketProblem::most_back); ++back)
@@ -176,7 +178,7 @@ struct FactorBucketCalls<T>::Operation {
     return 0;
   }
 
-  /// That travel.
+  /// Those that travel for a layer.
   static std::size_t elements_of(const Heading& heading, const GradientSize& size) {
     return heading.pairs * ((heading.a_back == 0 ? size.rows : 0) + (heading.b_back == 0 ? size.columns : 0));
   }

@@ -27,7 +27,8 @@ struct GradientSize {
 struct FactorBucketProblem {
   std::vector<GradientSize> layers = {};   ///< none is empty
   std::size_t biases = 0;                  ///< that have their column sums of factors that travel anyway
-  std::vector<std::size_t> elements = {};  ///< of each rank's factors of all layers, k (n + m) each, shared ones once
+  std::vector<std::size_t> elements = {};  ///< that each rank sends: its factors of all layers, shared ones once
+  std::size_t multiplied_elements = 0;     ///< of all ranks' factors, k (n + m) a layer, whether shared or not
   DataType type = DataType::f32;
   Group group = {};
   Wire factor_wire = Wire::full;
@@ -52,7 +53,7 @@ struct FactorBucketProblem {
 struct FactorBucketPlan {
   FactorBucketProblem problem;
   Exchange factors;
-  Cost cost;  ///< counts as if each layer had the same number of pairs on a rank, and factors of its own
+  Cost cost;  ///< counts as if each layer had the same number of pairs
 };
 
 /// Without communicating. `algorithm` is "auto" or "allgather", or one of the allgathers over a named pattern.
@@ -97,16 +98,16 @@ class FactorBucketCalls {
  public:
   /// gradient = alpha sum over ranks of a^T b + beta gradient, for each layer: the same bits on all ranks, and those
   /// that `allgather` gives a layer alone, but where its pairs of all ranks are more than largest_inner_dimension: the
-  /// product here is never BLAS's. Arguments are as dsop() checks them, and which alpha and beta is for the caller to
-  /// compare. A factor that a rank gives for several neighbours, as q, k and v have one input, travels once: it is
-  /// known by its memory. Returns whether it did: nothing has happened, on all ranks, where one of them has sparse
-  /// factors, which would travel in full.
+  /// product here is never BLAS's. A factor that a rank gives for several neighbours, as q, k and v have one input,
+  /// travels once: it is known by its memory. Arguments are as dsop() checks them, and which alpha and beta is for the
+  /// caller to compare. Returns whether the sums were made: nothing has happened, on all ranks, where one of them has
+  /// sparse factors, which would travel in full.
   bool run(Transport& transport, const FactorBucketTerms& terms, std::span<const BucketLayer<T>> layers);
   /// The name of the algorithm that made the last sums.
   const std::string& algorithm_text() const { return planned_.last()->text; }
   /// What the last sums were made of, once there were some.
   const FactorBucketProblem& problem() const { return planned_.last()->plan.problem; }
-  /// Of factors of all ranks, that travelled for a layer, in those.
+  /// By layer: how many elements all ranks sent for it in those.
   std::span<const std::size_t> elements() const { return elements_; }
 
  private:

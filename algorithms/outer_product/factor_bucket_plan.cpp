@@ -1,4 +1,5 @@
-// Cost: that of the allgather, (P-1) times the sum over layers of k (n+m) words and 8 bytes; one latency for all.
+// Cost: that of the allgather, (P-1) times the sum over layers of k (n+m) words, a shared factor once, and 8 bytes; one
+// latency for all.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -18,7 +19,10 @@ constexpr std::size_t in_whole_words(std::size_t bytes) {
 void FactorBucketProblem::add(const GradientSize& layer, const std::vector<std::size_t>& pairs) {
   layers.push_back(layer);
   elements.resize(pairs.size());
-  for (std::size_t r = 0; r < pairs.size(); ++r) elements[r] += pairs[r] * (layer.rows + layer.columns);
+  for (std::size_t r = 0; r < pairs.size(); ++r) {
+    elements[r] += pairs[r] * (layer.rows + layer.columns);
+    multiplied_elements += pairs[r] * (layer.rows + layer.columns);
+  }
 }
 
 std::size_t FactorBucketProblem::block_bytes(std::size_t layers, std::size_t element_bytes) {
@@ -41,7 +45,7 @@ FactorBucketPlan make_factor_bucket_plan(FactorBucketProblem problem, const Mach
   const std::size_t elements = std::reduce(problem.elements.begin(), problem.elements.end());
   double of_a_pair = 0;
   for (const auto& [n, m] : problem.layers) of_a_pair += static_cast<double>(n + m);
-  const double K = of_a_pair == 0 ? 0 : static_cast<double>(elements) / of_a_pair;
+  const double K = of_a_pair == 0 ? 0 : static_cast<double>(problem.multiplied_elements) / of_a_pair;
   for (const auto& [rows, columns] : problem.layers) {
     const auto n = static_cast<double>(rows);
     const auto m = static_cast<double>(columns);

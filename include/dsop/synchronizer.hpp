@@ -181,8 +181,8 @@ class Synchronizer {
   /// parameters registered: a run then goes on as if it had not been interrupted, bit by bit. Plans for the machine
   /// that was saved, unless this one was given another. Where a parameter has another policy now, its residual is taken
   /// over as by set_policy(). Throws ArgumentError on every rank, and changes nothing on any, if on one the data is cut
-  /// off, damaged, of another kind, version, type, rank, model or residual_holds_step, or if the ranks' are of
-  /// different steps.
+  /// off, damaged, of another kind, version, type, rank, model or residual_holds_step, or holds an algorithm that an
+  /// older version had found by trying, or if the ranks' are of different steps.
   void load(std::istream& in);
 
  private:

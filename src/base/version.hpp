@@ -13,7 +13,7 @@ namespace dsop {
 /// Of Record and whatever else ranks send each other: one more with each change.
 constexpr int record_format = 4;
 
-/// "0.1.0, record format 3".
+/// "0.1.0, record format 4".
 inline std::string own_version() {
   return std::to_string(DSOP_VERSION_MAJOR) + '.' + std::to_string(DSOP_VERSION_MINOR) + '.' +
          std::to_string(DSOP_VERSION_PATCH) + ", record format " + std::to_string(record_format);

@@ -170,7 +170,7 @@ PredictedCall Call::as_known(PredictedCall predicted) const {
 }
 
 void Call::log_run(std::size_t& row, const std::string& algorithm, const PredictedCall& predicted,
-                     Clock::time_point start) const noexcept {
+                   Clock::time_point start) const noexcept {
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const CallState& calls = transport_.calls();
   try {

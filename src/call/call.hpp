@@ -130,7 +130,7 @@ class Call {
   /// What the log says of a prediction: nothing by a machine that was to be measured and was not.
   PredictedCall as_known(PredictedCall predicted) const;
   /// Says in the log what this call took from `start` on, by an algorithm. `row` is where calls like it stand, or most:
-  /// not known yet. Returns the seconds. Throws nothing: where there is no memory the log says nothing.
+  /// not known yet. Throws nothing: where there is no memory the log says nothing.
   void log_run(std::size_t& row, const std::string& algorithm, const PredictedCall& predicted,
                Clock::time_point start) const noexcept;
   /// Whether some rank may have less than `bytes` of memory, or none in which a product `packs`: then all ranks grow()

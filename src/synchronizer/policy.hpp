@@ -60,7 +60,7 @@ class Policy {
   virtual void end_step([[maybe_unused]] bool well) {}
   virtual void describe(const Parameter<T>& parameter, Description<T>& description) const = 0;
   /// What it must know to go on bit by bit, beside the residual; empty: nothing.
-  virtual std::string save() { return ""; }
+  virtual std::string save() const { return ""; }
   /// Reads what save() said; empty: begins anew. Throws if it can't; what it returns then takes the state over, and
   /// throws nothing.
   virtual std::function<void()> load(const Parameter<T>&, const std::string& /*state*/, const StepTerms&) {

@@ -78,7 +78,7 @@ class OuterProductPolicy final : public Policy<T> {
   std::function<void()> load(const Parameter<T>& parameter, const std::string& state, const StepTerms&) override {
     if (!state.empty())  // of a version that could try algorithms
       refuse("the algorithm of " + parameter.name + ", which was tried, in the saved state", state,
-             "none: name it, as policy dsop:" + state);
+             "none: name it, as policy " + PolicyText(parameter.policy.text).name + ':' + state);
     return [] {};
   }
 

@@ -57,7 +57,7 @@ class SelectingPolicy final : public Policy<T> {
                       Predicted{cost.bytes, agreement + cost.seconds()});
   }
 
-  std::string save() override { return calls_->state().text(); }
+  std::string save() const override { return calls_->state().text(); }
   std::function<void()> load(const Parameter<T>& parameter, const std::string& state, const StepTerms& terms) override {
     const std::shared_ptr<TopKCalls<T>> loaded =
         make_calls(parameter, state.empty() ? TopKState{} : TopKState::from_text(state), terms.wire);
