@@ -242,6 +242,7 @@ void benchmark_outer_product(Transport& transport, const OuterProductOptions& op
                                                          options);
                              }});
   benchmark(transport, family, options);
+  if (options.is_a_model) benchmark_layers(transport, options);
 }
 
 }  // namespace dsop::bench

@@ -15,7 +15,7 @@ namespace dsop::bench {
 
 struct OuterProductOptions : BenchmarkOptions {
   std::vector<Point> points = {};
-  bool is_a_model = false;  ///< whose layers the points are: their times are added up, too
+  bool is_a_model = false;  ///< whose layers the points are: they are measured in one step, too
   Densities densities = {};
   std::vector<Encoding> encodings = {Encoding::dense};
 };
@@ -43,6 +43,9 @@ std::string text_of(const Point& point);
 /// hits all of them. With verify, factors are whole numbers and every element on every rank is compared with a plain
 /// sum.
 void benchmark_outer_product(Transport& transport, const OuterProductOptions& options);
+
+/// The same layers, all in one step of a Synchronizer: its table, and what its describe() says of each bucket.
+void benchmark_layers(Transport& transport, const OuterProductOptions& options);
 
 /// For every combination, two shares of a started call's time t_pure (started and waited for at once):
 ///

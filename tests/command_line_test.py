@@ -208,16 +208,23 @@ class OnThreads(Refusing):
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "rows.jsonl"
             result = run("outer-product", "--ranks", "2", "--layers", "20x30,30x30,30x5", "--pairs", "4", "--iterations", "3",
-                         "--algorithm", "allreduce-ring,auto", "--out", str(out))
+                         "--algorithm", "allreduce-ring,auto", "--verify", "--out", str(out))
             self.assertEqual(result.returncode, 0, result)
             rows = [json.loads(line) for line in out.read_text().splitlines()]
+        *rows, dense_step, step = rows
         self.assertEqual([(row["rows"], row["columns"], row["pairs"]) for row in rows[::2]], [(20, 30, 4), (30, 30, 4), (30, 5, 4)])
-        sums = [line.replace("no gain", "no-gain").split() for line in result.stdout.split("# all layers, ")[1].splitlines()[1:]]
+        sums = [line.replace("no gain", "no-gain").split() for line in result.stdout.split("# all layers, ")[1].splitlines()[1:3]]
         medians = {name: sum(median(map(max, row["seconds"])) for row in rows if row["algorithm"] == name)
                    for name in ("allreduce-ring", "auto")}
         gain = medians["allreduce-ring"] / medians["auto"]
         self.assertEqual(sums, [["#", "allreduce-ring", f"{medians['allreduce-ring'] * 1e6:.1f}", "1.00"],
                                 ["#", "auto", f"{medians['auto'] * 1e6:.1f}", "no-gain" if 1 < gain < 1.15 else f"{gain:.2f}"]])
+        self.assertEqual([(row["family"], row["algorithm"], row["wrong"]) for row in (dense_step, step)],
+                         [("layers", "synchronizer:dense", 0), ("layers", "synchronizer:dsop", 0)])
+        self.assertLess(step["bytes_sent"], dense_step["bytes_sent"])
+        self.assertIn("bucket 1", step["description"])
+        for line in step["description"].splitlines():
+            self.assertIn("# " + line, result.stdout.splitlines())
         for text in ("", "20", "20x", "20x30x4", "axb", "20x30,", "0x5", "-1x5", "99999999999999999999x2"):
             self.assert_refused(run("outer-product", "--layers", text), f'--layers is "{text}", expected rows x columns of at most')
         self.assert_refused(run("outer-product", "--layers", "5x5", "--rows", "5"), "--layers", "--rows", "excludes")

@@ -204,14 +204,15 @@ def parse_row(text: str | bytes, source: str) -> Row:
 
 
 def read_rows(paths: list[Path]) -> tuple[list[Row], list[Refusal]]:
-    """Reads every file. Blank lines are no data; every other line is a row or a refusal. OSError if a file can't be read."""
+    """Reads every file. Blank lines are no data, and steps of all --layers have no shape; every other line is a row or a
+    refusal. OSError if a file can't be read."""
     rows: list[Row] = []
     refusals: list[Refusal] = []
     for path in paths:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 source = f"{path}:{number}"
-                if line.strip():
+                if line.strip() and not line.startswith(b'{"family":"layers",'):
                     try:
                         rows.append(parse_row(line, source))
                     except BadRow as error:
