@@ -46,7 +46,7 @@ struct FactorBucketProblem {
     std::uint16_t b_back = 0;
   };
   static constexpr std::size_t most_pairs = std::numeric_limits<std::uint32_t>::max();  ///< of a rank in a layer
-  static constexpr std::size_t most_back = 16;  ///< so few are looked through: q, k and v are neighbours
+  static constexpr std::size_t most_back = 4;  ///< so few are looked through: q, k and v are neighbours
 };
 
 /// The only algorithm that a bucket has is `allgather`: in the cheapest way, or in the one that its name says.
