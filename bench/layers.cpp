@@ -10,21 +10,19 @@
 #include <dsop/types.hpp>
 
 #include "host.hpp"
-#include "inputs.hpp"
+#include "launch/launch.hpp"
 #include "memory.hpp"
 #include "outer_product.hpp"
 
 namespace dsop::bench {
 namespace {
 
-constexpr std::uint64_t seed = 1;
-
 /// One rank's factors of all layers, and their gradients.
 template <class T>
 struct Model {
   Model(const std::vector<Point>& layers, int rank) : points(layers) {
     for (const Point& point : points) {
-      factors.emplace_back(seed, rank, point.pairs, point.rows, point.columns, Values::whole, 0, point.densities);
+      factors.push_back(factors_of<T>(point, rank));
       gradients.emplace_back(point.rows * point.columns);
     }
   }
@@ -61,17 +59,9 @@ struct StepRow final : CallRow {
     for (std::vector<T>& gradient : model->gradients) std::ranges::fill(gradient, std::numeric_limits<T>::quiet_NaN());
   }
   std::optional<std::size_t> count_wrong() override {
-    std::vector<Model<T>> all;
-    for (int rank = 0; rank < ranks(); ++rank) all.emplace_back(model->points, rank);
     std::size_t different = 0;
-    for (std::size_t i = 0; i < model->points.size(); ++i) {
-      const MatrixView<T> made = model->gradient(i);
-      for (std::size_t r = 0; r < made.rows; ++r) {
-        std::vector<T> expected(made.columns);
-        for (const Model<T>& of : all) add_reference_row<T>(of.factors[i].view(), r, T{1}, expected);
-        different += count_different<T>({made.row(r), made.columns}, expected);
-      }
-    }
+    for (std::size_t i = 0; i < model->points.size(); ++i)
+      different += count_wrong_rows(model->points[i], ranks(), model->gradient(i));
     return different;
   }
   Columns input() const override { return {{"layers", 9, "layers", model->points.size()}}; }
@@ -90,7 +80,9 @@ Rows rows_of(Watch& watch, const OuterProductOptions& options, std::string& desc
   std::size_t needed_bytes = 0;
   for (const auto& [n, m, k, densities] : options.points) needed_bytes += (n * m + k * (n + m)) * sizeof(T);
   check_memory(watch.transport, needed_bytes);
-  const auto model = std::make_shared<Model<T>>(options.points, watch.transport.rank());
+  std::shared_ptr<Model<T>> model;
+  launch::on_all_ranks(watch.transport,
+                       [&] { model = std::make_shared<Model<T>>(options.points, watch.transport.rank()); });
   Rows rows;
   for (const std::string policy : {"dense", "dsop"})  // the last one's description stays
     rows.push_back(std::make_unique<StepRow<T>>(watch, policy, options, model, description));

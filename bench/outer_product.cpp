@@ -19,13 +19,7 @@
 namespace dsop::bench {
 namespace {
 
-constexpr std::uint64_t seed = 1;
 constexpr int largest_product = 16;  // of two factors' elements
-
-template <class T>
-InputFactors<T> factors_of(const Point& point, int rank) {
-  return {seed, rank, point.pairs, point.rows, point.columns, Values::whole, 0, point.densities};
-}
 
 // What all contenders work on: one rank's factors in the forms that they are handed, and the gradient.
 template <class T>
@@ -89,19 +83,8 @@ struct TypedRow final : OuterProductRow {
     predicted_seconds = plan->seconds();
   }
 
-  // Whole numbers, so that a plain sum over all ranks' factors is the same.
   std::optional<std::size_t> count_wrong() override {
-    std::vector<InputFactors<T>> all;
-    for (int other = 0; other < ranks(); ++other) all.push_back(factors_of<T>(point, other));
-    const MatrixView<T> made = result();
-    const std::size_t first_row = algorithm == sharded ? bound(0) : 0;
-    std::size_t different = 0;
-    for (std::size_t i = 0; i < made.rows; ++i) {
-      std::vector<T> expected(made.columns);
-      for (const InputFactors<T>& factors : all) add_reference_row<T>(factors.view(), first_row + i, T{1}, expected);
-      different += count_different<T>({made.row(i), made.columns}, expected);
-    }
-    return different;
+    return count_wrong_rows(point, ranks(), result(), algorithm == sharded ? bound(0) : 0);
   }
 
   // In a loop a call follows one like it, or comes where one like it came, and its few factors ride in the agreement.

@@ -10,6 +10,7 @@
 
 #include "benchmark.hpp"
 #include "contenders.hpp"
+#include "inputs.hpp"
 
 namespace dsop::bench {
 
@@ -30,6 +31,27 @@ struct OuterProductRow : CallRow {
   Problem problem = {};
   std::optional<Plan> plan = {};  ///< none for a rival
 };
+
+/// What that rank is given on the point: whole numbers, so that a plain sum over all ranks' factors is the same.
+template <class T>
+InputFactors<T> factors_of(const Point& point, int rank) {
+  constexpr std::uint64_t seed = 1;
+  return {seed, rank, point.pairs, point.rows, point.columns, Values::whole, 0, point.densities};
+}
+
+/// Elements that differ from that plain sum, in the rows of G from `first_row` on.
+template <class T>
+std::size_t count_wrong_rows(const Point& point, int ranks, const MatrixView<T>& made, std::size_t first_row = 0) {
+  std::vector<InputFactors<T>> all;
+  for (int rank = 0; rank < ranks; ++rank) all.push_back(factors_of<T>(point, rank));
+  std::size_t different = 0;
+  for (std::size_t i = 0; i < made.rows; ++i) {
+    std::vector<T> expected(made.columns);
+    for (const InputFactors<T>& factors : all) add_reference_row<T>(factors.view(), first_row + i, T{1}, expected);
+    different += count_different<T>({made.row(i), made.columns}, expected);
+  }
+  return different;
+}
 
 /// Contenders on one point. Watch and options must outlive them. All ranks must call it.
 Rows outer_product_rows(Watch& watch, const Point& point, const std::vector<EncodedAlgorithm>& asked,

@@ -104,7 +104,7 @@ struct FactorBucketCalls<T>::Operation {
       if (!is_dense(layer)) call.record().may_expand = 1;
     }
     call.record().pairs = own_elements & Record::dense;
-    call.record().nonzeros_a = multiplied_elements & Record::dense;
+    call.record().nonzeros_a = multiplied_elements & Record::dense;  // has no other use here
   }
 
   void say(Call& call) const {
